@@ -1,0 +1,41 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
+import { AuthModule } from './auth/auth.module.js';
+import { BearerGuard } from './auth/bearer.guard.js';
+import type { Config } from './config/config.js';
+import { ConfigModule } from './config/config.module.js';
+import type { DatabaseConfig } from './database/database-options.js';
+import { DatabaseModule } from './database/database.module.js';
+import { ErrorFilter } from './errors/error.filter.js';
+import { HealthModule } from './health/health.module.js';
+import { HttpModule } from './http/http.module.js';
+import { ValidationPipe } from './http/validation.pipe.js';
+import { MetricsModule } from './metrics/metrics.module.js';
+import { PlantsModule } from './plants/plants.module.js';
+
+/** What `createApp` needs: the settings, and the address of a database, embedded or not. */
+export type AppConfig = Config & { readonly database: DatabaseConfig };
+
+@Module({})
+export class AppModule {
+  static register(config: AppConfig): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        ConfigModule.register(config),
+        DatabaseModule.register(config.database),
+        HttpModule,
+        AuthModule,
+        PlantsModule,
+        HealthModule,
+        MetricsModule,
+      ],
+      // What every request meets.
+      providers: [
+        { provide: APP_GUARD, useClass: BearerGuard },
+        { provide: APP_PIPE, useClass: ValidationPipe },
+        { provide: APP_FILTER, useClass: ErrorFilter },
+      ],
+    };
+  }
+}

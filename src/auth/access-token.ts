@@ -1,0 +1,47 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+/**
+ * The format of an access token: `plantstore_`, 32 random bytes in base62 (43 characters), and the
+ * CRC-32 of all that in base62 (6 characters). The prefix lets secret scanners find a leaked token; the
+ * checksum tells a mistyped or invented one without asking the database.
+ */
+export const ACCESS_TOKEN_PATTERN = /^plantstore_[0-9A-Za-z]{49}$/;
+
+const PREFIX = 'plantstore_';
+const RANDOM_BYTES = 32;
+const RANDOM_LENGTH = 43;
+const CHECKSUM_LENGTH = 6;
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** Makes a new token, which nobody can guess. */
+export function generateAccessToken(): string {
+  const random = BigInt('0x' + randomBytes(RANDOM_BYTES).toString('hex'));
+  const unchecked = PREFIX + toBase62(random, RANDOM_LENGTH);
+  return unchecked + checksumOf(unchecked);
+}
+
+/** Whether this could be a token of ours; says nothing about whether it is one. */
+export function isWellFormedAccessToken(token: string): boolean {
+  return (
+    ACCESS_TOKEN_PATTERN.test(token) &&
+    token.slice(-CHECKSUM_LENGTH) === checksumOf(token.slice(0, -CHECKSUM_LENGTH))
+  );
+}
+
+/** SHA-256: a token has 256 random bits, so there is nothing a slow hash would protect. */
+export function hashAccessToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+function checksumOf(text: string): string {
+  return toBase62(BigInt(crc32(text)), CHECKSUM_LENGTH);
+}
+
+function toBase62(value: bigint, length: number): string {
+  let text = '';
+  for (let rest = value; text.length < length; rest /= 62n) {
+    text = BASE62[Number(rest % 62n)]! + text;
+  }
+  return text;
+}

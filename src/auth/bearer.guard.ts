@@ -1,0 +1,53 @@
+import { Injectable, type ExecutionContext } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { AuthGuard } from '@nestjs/passport';
+import type { Request } from 'express';
+import { ErrorCode } from '../errors/error-codes.js';
+import { ServiceError } from '../errors/service-error.js';
+import type { Caller } from './access-tokens.service.js';
+import { IS_PUBLIC } from './public.decorator.js';
+
+/** Lets a request in if its route is public or its Authorization header carries a valid bearer token. */
+@Injectable()
+export class BearerGuard extends AuthGuard('bearer') {
+  constructor(private readonly reflector: Reflector) {
+    super();
+  }
+
+  override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const isPublic = this.reflector.getAllAndOverride<boolean | undefined>(IS_PUBLIC, [
+      context.getHandler(),
+      context.getClass(),
+    ]);
+    return isPublic === true || (super.canActivate(context) as Promise<boolean>);
+  }
+
+  /**
+   * What Passport gets to see. The strategy would also take a token from the query and the body, where it
+   * ends up in logs and histories, and knows no second space: it is given the header alone, in its
+   * plainest form.
+   */
+  override getRequest(context: ExecutionContext): object {
+    const token = bearerToken(context.switchToHttp().getRequest<Request>().headers.authorization);
+    if (token === undefined) {
+      throw new ServiceError(
+        ErrorCode.tokenMissing,
+        'A bearer token is needed: send the header Authorization: Bearer <token>.',
+      );
+    }
+    return { headers: { authorization: `Bearer ${token}` } };
+  }
+
+  override handleRequest<User extends Caller>(error: unknown, caller: User | false): User {
+    if (error) throw error as Error;
+    if (!caller) {
+      throw new ServiceError(ErrorCode.tokenInvalid, 'The bearer token is not valid, or no longer.');
+    }
+    return caller;
+  }
+}
+
+/** RFC 6750 section 2.1 and RFC 9110 section 11.1: the scheme in any case, one or more spaces, the token. */
+function bearerToken(header: string | undefined): string | undefined {
+  return header === undefined ? undefined : /^bearer +(.+)$/i.exec(header)?.[1];
+}

@@ -1,0 +1,114 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parse as parseDatabaseUrl } from 'pg-connection-string';
+import { z } from 'zod';
+
+/** The settings of one process, read once at the start. Times are milliseconds, sizes are bytes. */
+export type Config = Readonly<z.output<typeof environment>>;
+
+/** The name under which the parsed settings are injected. */
+export const CONFIG = Symbol('config');
+
+/** A setting that cannot be used. The message names the variable and never repeats its value. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+const UNITS: Readonly<Record<string, number>> = { '': 1, kb: 1024, mb: 1024 * 1024 };
+
+const integer = (min: number, max: number) => {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, message)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, message);
+};
+
+const bytes = (min: number, max: number) => {
+  const message = `must be a number of bytes from ${min} to ${max}, such as ${min}, 64kb or 1mb`;
+  return z
+    .string()
+    .regex(/^\d{1,15}(kb|mb)?$/i, message)
+    .transform((text) => parseInt(text, 10) * UNITS[text.replace(/\d/g, '').toLowerCase()]!)
+    .refine((value) => value >= min && value <= max, message);
+};
+
+const httpUrl = z
+  .string()
+  .refine((text) => /^https?:/i.test(text) && URL.canParse(text), 'must be an http:// or https:// address')
+  .transform((text) => text.replace(/\/+$/, ''));
+
+const databaseUrl = z
+  .string()
+  .refine(isDatabaseUrl, 'must be an address such as postgres://user:password@host:5432/database');
+
+/** Read as pg will read it: libpq's addresses, such as those with an empty host, are not all URLs. */
+function isDatabaseUrl(text: string): boolean {
+  try {
+    return /^postgres(ql)?:\/\//i.test(text) && Boolean(parseDatabaseUrl(text).database);
+  } catch {
+    return false;
+  }
+}
+
+const environment = z
+  .object({
+    HOST: z.string().default('127.0.0.1'),
+    PORT: integer(0, 65535).default(3000),
+    BASE_URL: httpUrl.optional(),
+    BODY_LIMIT: bytes(1, 16 * 1024 * 1024).default(64 * 1024),
+    REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
+    MAX_PENDING_REQUESTS: integer(1, 100_000).default(1000),
+    SHUTDOWN_TIMEOUT_MS: integer(0, 600_000).default(10_000),
+    DATA_DIR: z.string().default('.data'),
+    DATABASE_URL: databaseUrl.optional(),
+    DATABASE_POOL_SIZE: integer(1, 1000).default(10),
+    DATABASE_CONNECT_TIMEOUT_MS: integer(10, 60_000).default(1500),
+    DATABASE_QUERY_TIMEOUT_MS: integer(10, 60_000).default(1500),
+    DATABASE_START_TIMEOUT_MS: integer(0, 600_000).default(30_000),
+  })
+  .transform((env) => ({
+    http: {
+      host: env.HOST,
+      port: env.PORT,
+      bodyLimit: env.BODY_LIMIT,
+      requestTimeout: env.REQUEST_TIMEOUT_MS,
+      maxPendingRequests: env.MAX_PENDING_REQUESTS,
+      shutdownTimeout: env.SHUTDOWN_TIMEOUT_MS,
+    },
+    /** Where clients reach the service; undefined means where they found the document. */
+    baseUrl: env.BASE_URL,
+    database: {
+      /** undefined means the embedded Postgres in `dataDir`. */
+      url: env.DATABASE_URL,
+      dataDir: resolve(env.DATA_DIR),
+      poolSize: env.DATABASE_POOL_SIZE,
+      connectTimeout: env.DATABASE_CONNECT_TIMEOUT_MS,
+      queryTimeout: env.DATABASE_QUERY_TIMEOUT_MS,
+      startTimeout: env.DATABASE_START_TIMEOUT_MS,
+    },
+  }));
+
+/** The variables of the process, and those of a file `.env` in the working folder that are not set yet. */
+function processEnvironment(): NodeJS.ProcessEnv {
+  if (existsSync('.env')) process.loadEnvFile();
+  return process.env;
+}
+
+/**
+ * Parses the settings. An empty variable counts as not set, as it does for a shell.
+ *
+ * @param env the variables, by default those of the process and of the file `.env`
+ * @throws ConfigError naming every variable that is wrong and what it must be
+ */
+export function readConfig(env = processEnvironment()): Config {
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const result = environment.safeParse(set);
+  if (!result.success) {
+    throw new ConfigError(
+      result.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; '),
+    );
+  }
+  return Object.freeze(result.data);
+}

@@ -1,0 +1,14 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { requestDatabaseOptions, type DatabaseConfig } from './database-options.js';
+
+@Module({})
+export class DatabaseModule {
+  /** Connects to a database whose schema is up to date: see `prepareDatabase`. */
+  static register(config: DatabaseConfig): DynamicModule {
+    return {
+      module: DatabaseModule,
+      imports: [TypeOrmModule.forRoot({ ...requestDatabaseOptions(config), retryAttempts: 0 })],
+    };
+  }
+}

@@ -1,0 +1,35 @@
+import { DataSource, MigrationExecutor } from 'typeorm';
+import { migrationDatabaseOptions, type DatabaseConfig } from './database-options.js';
+
+/** Any constant will do; every process that migrates this schema must use the same one. */
+const MIGRATION_LOCK = 0x706c616e74;
+
+/**
+ * Brings the schema up to date: every pending migration, in one transaction.
+ *
+ * Several processes may call this at once. The lock is held by the transaction and not by the session,
+ * so it also holds behind PgBouncer in transaction mode; whoever comes later waits, then finds nothing
+ * to do.
+ *
+ * @returns the names of the migrations that ran
+ */
+export async function migrate(config: DatabaseConfig): Promise<string[]> {
+  const dataSource = await new DataSource(migrationDatabaseOptions(config)).initialize();
+  try {
+    const queryRunner = dataSource.createQueryRunner();
+    try {
+      await queryRunner.startTransaction();
+      await queryRunner.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+      const migrations = await new MigrationExecutor(dataSource, queryRunner).executePendingMigrations();
+      await queryRunner.commitTransaction();
+      return migrations.map((migration) => migration.name);
+    } catch (error) {
+      await queryRunner.rollbackTransaction().catch(() => undefined);
+      throw error;
+    } finally {
+      await queryRunner.release();
+    }
+  } finally {
+    await dataSource.destroy();
+  }
+}

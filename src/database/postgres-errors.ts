@@ -1,0 +1,86 @@
+import { QueryFailedError } from 'typeorm';
+
+/**
+ * What failed when the database refused a connection or a statement, for callers that must not know
+ * SQLSTATEs (PostgreSQL documentation, appendix A).
+ */
+
+/** The database cannot be reached, does not answer in time, or cannot take a write now. */
+export function isUnavailable(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code === undefined) {
+    return UNCODED_CONNECTION_FAILURES.some((text) => messageOf(error).includes(text));
+  }
+  return code.startsWith('E') ? NETWORK_ERRORS.has(code) : matches(code, UNAVAILABLE);
+}
+
+/** The statement lost a race with another one and may be run again. */
+export function isRetryable(error: unknown): boolean {
+  return matches(codeOf(error), ['40001', '40P01']);
+}
+
+/** No retry will help: the address or the credentials are wrong. */
+export function isMisconfigured(error: unknown): boolean {
+  return matches(codeOf(error), ['28', '3D000', '42501']);
+}
+
+/** One line for the operator, without the statement, its values or the credentials. */
+export function describeDatabaseError(error: unknown): string {
+  const cause = causeOf(error);
+  const code = codeOf(error);
+  // Node reports a host with several addresses that all refused as an AggregateError without a text.
+  const first = cause instanceof AggregateError ? (cause.errors[0] as unknown) : cause;
+  const message = messageOf(first) || 'unknown failure';
+  return code === undefined || message.includes(code) ? message : `${message} (${code})`;
+}
+
+const UNAVAILABLE = [
+  '08', // connection exception
+  '25006', // read-only transaction: a former primary after a fail-over
+  '53', // too many connections, disk full, out of memory
+  '55P03', // lock not available
+  '57', // shutdown, crash recovery, statement cancelled
+  '58', // system error, such as an I/O error
+  'XX', // internal error, such as a corrupted page
+];
+
+const NETWORK_ERRORS = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EPIPE',
+  'ETIMEDOUT',
+]);
+
+/** pg reports these without a code. */
+const UNCODED_CONNECTION_FAILURES = [
+  'Query read timeout',
+  'timeout exceeded when trying to connect',
+  'Connection terminated',
+  'Client has encountered a connection error',
+  'Client was closed',
+  'Cannot use a pool after calling end',
+  'server login has been failing', // PgBouncer
+];
+
+function matches(code: string | undefined, prefixes: readonly string[]): boolean {
+  return code !== undefined && prefixes.some((prefix) => code.startsWith(prefix));
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof QueryFailedError ? error.driverError : error;
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = (causeOf(error) as { code?: unknown } | null | undefined)?.code;
+  return typeof code === 'string' ? code : undefined;
+}
+
+function messageOf(error: unknown): string {
+  const cause = causeOf(error);
+  return cause instanceof Error ? cause.message : String(cause);
+}

@@ -1,0 +1,50 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { parse } from 'pg-connection-string';
+import type { DatabaseConfig } from './database-options.js';
+import { migrate } from './migrate.js';
+import { describeDatabaseError, isUnavailable } from './postgres-errors.js';
+
+/** The database cannot be used. The message is one line for the operator, without credentials. */
+export class DatabaseStartError extends Error {
+  override readonly name = 'DatabaseStartError';
+}
+
+const RETRY_INTERVAL_MS = 1000;
+
+/**
+ * Brings the schema up to date, and waits for a database that is not there yet.
+ *
+ * @param log takes one line for every attempt that failed
+ * @throws DatabaseStartError when it stays away for `config.startTimeout`, or refuses us for good
+ */
+export async function prepareDatabase(
+  config: DatabaseConfig,
+  log: (line: string) => void,
+): Promise<void> {
+  const deadline = Date.now() + config.startTimeout;
+  for (;;) {
+    try {
+      await migrate(config);
+      return;
+    } catch (error) {
+      const reason = `${addressOf(config.url)}: ${describeDatabaseError(error)}`;
+      if (!isUnavailable(error)) {
+        throw new DatabaseStartError(`The database cannot be used at ${reason}`, { cause: error });
+      }
+      if (Date.now() + RETRY_INTERVAL_MS > deadline) {
+        throw new DatabaseStartError(
+          `The database did not answer within ${config.startTimeout} ms at ${reason}`,
+          { cause: error },
+        );
+      }
+      log(`Waiting for the database at ${reason}`);
+      await delay(RETRY_INTERVAL_MS);
+    }
+  }
+}
+
+/** The address without user, password and parameters. */
+function addressOf(databaseUrl: string): string {
+  const { host, port, database } = parse(databaseUrl);
+  return `${host ?? 'localhost'}:${port || '5432'}/${database}`;
+}

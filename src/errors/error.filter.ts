@@ -1,0 +1,42 @@
+import { Catch, HttpException, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { ErrorCode } from './error-codes.js';
+import { sendError } from './send-error.js';
+import { ServiceError } from './service-error.js';
+
+/** The only place where a thrown error becomes an HTTP answer. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  private readonly logger = new Logger('Errors');
+
+  catch(thrown: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const error = toServiceError(thrown);
+    if (error.code === ErrorCode.internal) {
+      this.logger.error(thrown);
+    }
+    sendError(http.getRequest<Request>(), http.getResponse<Response>(), error);
+  }
+}
+
+function toServiceError(thrown: unknown): ServiceError {
+  if (thrown instanceof ServiceError) {
+    return thrown;
+  }
+  if (isBadRequest(thrown)) {
+    return new ServiceError(ErrorCode.badRequest, 'The request could not be understood.');
+  }
+  return new ServiceError(
+    ErrorCode.internal,
+    'The service failed to answer this request. The fault is ours; trying again later is safe.',
+  );
+}
+
+/** Express and Nest mark what the client got wrong, such as a broken percent-encoding, with a 4xx status. */
+function isBadRequest(thrown: unknown): boolean {
+  const status =
+    thrown instanceof HttpException
+      ? thrown.getStatus()
+      : (thrown as { status?: unknown } | null | undefined)?.status;
+  return typeof status === 'number' && status >= 400 && status < 500;
+}

@@ -1,0 +1,141 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import express, { type Application, type NextFunction, type Request, type Response } from 'express';
+import type { Config } from '../config/config.js';
+import { ErrorCode, statusOf } from '../errors/error-codes.js';
+import { errorBody, sendError } from '../errors/send-error.js';
+import { ServiceError } from '../errors/service-error.js';
+import { BODY_LIMIT_SETTING } from './json-body.js';
+import { unmatchedRoute } from './unmatched-route.js';
+
+/** How often Node looks for requests that took too long. */
+const TIMEOUT_CHECK_INTERVAL_MS = 500;
+
+/** How long a connection is kept after an answer to something that was not HTTP, for the answer to arrive. */
+const LINGER_MS = 1000;
+
+/** Nest's Express adapter with exact routes, and an Error for everything Node and Express answer by themselves. */
+export class HttpAdapter extends ExpressAdapter {
+  constructor(private readonly config: Config['http']) {
+    super(strictExpress(config));
+  }
+
+  /** Called by Nest: the one place where the server can be made with options of our own. */
+  override initHttpServer(): void {
+    const server = createServer(
+      {
+        // Answered by us instead, as an Error: see `refuseMissingHost`.
+        requireHostHeader: false,
+        // A header field sent twice is not silently reduced to the first: a second Authorization or
+        // Content-Type makes the field invalid.
+        joinDuplicateHeaders: true,
+        headersTimeout: this.config.requestTimeout,
+        requestTimeout: this.config.requestTimeout,
+        connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
+      },
+      this.getInstance<Application>(),
+    );
+    answerParserErrors(server);
+    this.setHttpServer(server);
+    this.httpServer = server;
+  }
+
+  /** Called by Nest when all routes are known. */
+  override setNotFoundHandler(): void {
+    const app = this.getInstance<Application>();
+    app.use((request: Request, _response: Response, next: NextFunction) => {
+      next(unmatchedRoute(app.router, request.method, request.path));
+    });
+  }
+}
+
+function strictExpress(config: Config['http']): Application {
+  const app = express();
+  app.enable('strict routing');
+  app.enable('case sensitive routing');
+  app.disable('x-powered-by');
+  // Hashing every answer is wasted on a POST, which nobody caches.
+  app.disable('etag');
+  app.set(BODY_LIMIT_SETTING, config.bodyLimit);
+  app.use(refuseMissingHost);
+  return app;
+}
+
+/** RFC 9112 section 3.2: an HTTP/1.1 request without Host is answered with 400. */
+function refuseMissingHost(request: Request, _response: Response, next: NextFunction): void {
+  const isMissing = request.headers.host === undefined && request.httpVersion === '1.1';
+  next(isMissing ? new ServiceError(ErrorCode.badRequest, 'The Host header is missing.') : undefined);
+}
+
+/** Errors that Node meets before, or instead of, a request that Express could answer. */
+function answerParserErrors(server: Server): void {
+  const answers = new WeakMap<object, ServerResponse>();
+  const remember = (request: IncomingMessage, response: ServerResponse) => {
+    answers.set(request.socket, response);
+  };
+  server.prependListener('request', remember);
+
+  // The body is asked for where it is read; until then this is a request like any other.
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    server.emit('request', request, response);
+  });
+
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    sendError(
+      request,
+      response,
+      new ServiceError(ErrorCode.expectationFailed, 'Only Expect: 100-continue is understood.'),
+    );
+  });
+
+  // An authority (RFC 9110 section 9.3.6) is never one of our paths, and Node would just hang up.
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
+    answerRaw(socket, new ServiceError(ErrorCode.pathNotFound, 'This service is not a proxy.'));
+  });
+
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const answer = answers.get(socket);
+    const isBeingAnswered = answer?.headersSent === true && !answer.writableFinished;
+    if (!socket.writable || isBeingAnswered) {
+      socket.destroy();
+      return;
+    }
+    answerRaw(socket, toServiceError(error));
+  });
+}
+
+function toServiceError(error: NodeJS.ErrnoException): ServiceError {
+  switch (error.code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new ServiceError(ErrorCode.headersTooLarge, 'The header fields are too large.');
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new ServiceError(ErrorCode.requestTimeout, 'The request did not arrive in time.');
+    default:
+      return new ServiceError(ErrorCode.badRequest, 'The request is not valid HTTP.');
+  }
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  404: 'Not Found',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+};
+
+/** Answers on a connection that has no response object, and closes it. */
+function answerRaw(socket: Socket, error: ServiceError): void {
+  const status = statusOf(error.code);
+  const body = errorBody(error);
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${REASONS[status]}`,
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+  socket.setTimeout(LINGER_MS, () => socket.destroy());
+}

@@ -1,0 +1,132 @@
+import { isUtf8 } from 'node:buffer';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { parse as parseContentType } from 'content-type';
+import type { Request, Response } from 'express';
+import { ErrorCode } from '../errors/error-codes.js';
+import { ServiceError } from '../errors/service-error.js';
+import { JsonError, parseExactJson, type JsonValue } from './exact-json.js';
+
+/**
+ * The JSON body of the request, without loss. It is read here, behind the guard, and not by a parser in
+ * front of it: nobody without a token makes the service read a body.
+ *
+ * The checks come in the order media type, size, JSON. Errors: 40001 to 40004.
+ */
+export const JsonBody = createParamDecorator(
+  async (_data: unknown, context: ExecutionContext): Promise<JsonValue> => {
+    const http = context.switchToHttp();
+    const request = http.getRequest<Request>();
+    checkMediaType(request);
+    const body = await readBody(request, http.getResponse<Response>(), bodyLimitOf(request));
+    if (body.length === 0) {
+      throw bodyMissing();
+    }
+    return parseBody(body);
+  },
+);
+
+/** The setting `BODY_LIMIT`, in bytes, for `bodyLimitOf`. */
+export const BODY_LIMIT_SETTING = 'body limit';
+
+function bodyLimitOf(request: Request): number {
+  return request.app.get(BODY_LIMIT_SETTING) as number;
+}
+
+function checkMediaType(request: Request): void {
+  const header = request.headers['content-type'];
+  if (header === undefined && !announcesBody(request)) {
+    throw bodyMissing();
+  }
+  if (!isPlainJson(header)) {
+    throw new ServiceError(
+      ErrorCode.unsupportedMediaType,
+      'Send the plant as JSON in UTF-8, with the header Content-Type: application/json.',
+    );
+  }
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new ServiceError(
+      ErrorCode.unsupportedMediaType,
+      'Send the body as it is, without a Content-Encoding.',
+    );
+  }
+}
+
+/** RFC 9112 section 6.3: without either header field, a request has no body. */
+function announcesBody(request: Request): boolean {
+  return (
+    request.headers['transfer-encoding'] !== undefined ||
+    (request.headers['content-length'] ?? '0') !== '0'
+  );
+}
+
+function isPlainJson(header: string | undefined): boolean {
+  if (header === 'application/json') return true;
+  if (header === undefined) return false;
+  try {
+    const { type, parameters } = parseContentType(header);
+    const charset = parameters['charset']?.toLowerCase() ?? 'utf-8';
+    return type.toLowerCase() === 'application/json' && (charset === 'utf-8' || charset === 'utf8');
+  } catch {
+    return false;
+  }
+}
+
+/** @param limit bytes; the size announced is checked before a byte is read, the size sent while reading */
+async function readBody(request: Request, response: Response, limit: number): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > limit) {
+    throw bodyTooLarge(limit);
+  }
+  // RFC 9110 section 10.1.1: a client that asked may send its body now that nothing speaks against it.
+  if (request.headers.expect !== undefined) {
+    response.writeContinue();
+  }
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const settle = (action: () => void) => {
+      request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
+      action();
+    };
+    const onData = (chunk: Buffer) => {
+      size += chunk.length;
+      chunks.push(chunk);
+      if (size > limit) {
+        request.pause();
+        settle(() => reject(bodyTooLarge(limit)));
+      }
+    };
+    const onEnd = () => settle(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    const onClose = () =>
+      settle(() =>
+        reject(new ServiceError(ErrorCode.badRequest, 'The connection closed before the body was complete.')),
+      );
+    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
+  });
+}
+
+function parseBody(body: Buffer): JsonValue {
+  if (!isUtf8(body)) {
+    throw malformedJson('it is not valid UTF-8');
+  }
+  try {
+    return parseExactJson(body.toString('utf8'));
+  } catch (error) {
+    throw error instanceof JsonError ? malformedJson(error.message) : error;
+  }
+}
+
+function bodyMissing(): ServiceError {
+  return new ServiceError(
+    ErrorCode.bodyMissing,
+    'The body is missing. Send a plant as JSON, such as {"id": 1, "name": "Acer rubrum", "tag": "Acer"}.',
+  );
+}
+
+function bodyTooLarge(limit: number): ServiceError {
+  return new ServiceError(ErrorCode.bodyTooLarge, `The body is larger than ${limit} bytes.`);
+}
+
+function malformedJson(reason: string): ServiceError {
+  return new ServiceError(ErrorCode.malformedJson, `The body cannot be read as JSON: ${reason}.`);
+}

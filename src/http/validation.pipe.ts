@@ -1,0 +1,33 @@
+import { Injectable, type ArgumentMetadata, type PipeTransform, type Type } from '@nestjs/common';
+import { plainToInstance } from 'class-transformer';
+import { validateSync, type ValidationError } from 'class-validator';
+import { ErrorCode } from '../errors/error-codes.js';
+import { ServiceError } from '../errors/service-error.js';
+
+/**
+ * Turns the JSON of a request into its DTO and validates it. Only members the DTO exposes are looked at;
+ * all others are ignored. Nest's own ValidationPipe would walk through the whole value first and takes
+ * null, and an array of DTOs, for a DTO.
+ */
+@Injectable()
+export class ValidationPipe implements PipeTransform {
+  transform(value: unknown, { metatype }: ArgumentMetadata): unknown {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      throw invalid('the body must be a JSON object');
+    }
+    const dto = plainToInstance(metatype as Type<object>, value, { excludeExtraneousValues: true });
+    const errors = validateSync(dto, { stopAtFirstError: true, validationError: { target: false } });
+    if (errors.length > 0) {
+      throw invalid(errors.flatMap(messagesOf).join('; '));
+    }
+    return dto;
+  }
+}
+
+function messagesOf(error: ValidationError): string[] {
+  return Object.values(error.constraints ?? {});
+}
+
+function invalid(reason: string): ServiceError {
+  return new ServiceError(ErrorCode.invalidPlant, `The plant is not valid: ${reason}.`);
+}

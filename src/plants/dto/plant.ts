@@ -1,0 +1,28 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { Expose } from 'class-transformer';
+import { ValidateIf } from 'class-validator';
+import { IsExactText } from './is-exact-text.js';
+
+/** A plant as it is answered. */
+export class Plant {
+  @ApiProperty({
+    type: 'string',
+    description: 'The name of the plant',
+    examples: ['Equisetum fluviatile'],
+  })
+  @Expose()
+  @IsExactText()
+  name: string;
+
+  // Not @IsOptional(): that would let null through.
+  @ApiProperty({
+    type: 'string',
+    required: false,
+    description: 'Tag that specifies the type',
+    examples: ['Equisetum'],
+  })
+  @Expose()
+  @ValidateIf((plant: Plant) => plant.tag !== undefined)
+  @IsExactText()
+  tag?: string;
+}

@@ -1,0 +1,27 @@
+import { Controller, HttpCode, Post } from '@nestjs/common';
+import { ApiBody, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
+import { ApiErrorResponses } from '../openapi/api-error-responses.js';
+import { JsonBody } from '../http/json-body.js';
+import { NewPlant } from './dto/new-plant.js';
+import { Plant } from './dto/plant.js';
+import { PlantsService } from './plants.service.js';
+
+@Controller('plants')
+export class PlantsController {
+  constructor(private readonly plants: PlantsService) {}
+
+  @Post()
+  @HttpCode(200)
+  @ApiOperation({
+    operationId: 'createPlant',
+    summary: 'Store a plant',
+    description:
+      'Stores the plant, once and for good. Sending the same plant again (same id, name and tag) answers 200 and stores nothing new, so retrying is safe. An id that belongs to a different plant is refused with error 40006.',
+  })
+  @ApiBody({ type: NewPlant, description: 'The plant to store' })
+  @ApiOkResponse({ type: Plant, description: 'The plant is stored' })
+  @ApiErrorResponses()
+  create(@JsonBody() plant: NewPlant): Promise<Plant> {
+    return this.plants.create(plant);
+  }
+}

@@ -1,0 +1,49 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import { runStatement } from '../database/run-statement.js';
+import { ErrorCode } from '../errors/error-codes.js';
+import { ServiceError } from '../errors/service-error.js';
+import type { NewPlant } from './dto/new-plant.js';
+import type { Plant } from './dto/plant.js';
+import { PlantEntity } from './plant.entity.js';
+
+/** Of all who send an id, the primary key lets exactly one in; the others get no row back. */
+const INSERT = `
+  INSERT INTO plants (id, name, tag) VALUES ($1, $2, $3)
+  ON CONFLICT (id) DO NOTHING
+  RETURNING id`;
+
+const SELECT = 'SELECT name, tag FROM plants WHERE id = $1';
+
+@Injectable()
+export class PlantsService {
+  constructor(@InjectRepository(PlantEntity) private readonly plants: Repository<PlantEntity>) {}
+
+  /**
+   * Stores a plant, once. The same plant again (same id, name and tag) is a success that stores nothing.
+   *
+   * @throws ServiceError idTaken when the id belongs to a different plant; databaseUnavailable
+   */
+  async create(plant: NewPlant): Promise<Plant> {
+    const { id, name, tag } = plant;
+    const inserted = await this.run(INSERT, [id, name, tag ?? null]);
+    if (inserted.length === 0 && !(await this.isStored(plant))) {
+      throw new ServiceError(
+        ErrorCode.idTaken,
+        `The id ${id} belongs to a different plant. Stored plants do not change: send this one under another id.`,
+      );
+    }
+    return tag === undefined ? { name } : { name, tag };
+  }
+
+  /** Stored plants never change, so a look after a lost insert cannot be outdated. */
+  private async isStored({ id, name, tag }: NewPlant): Promise<boolean> {
+    const [stored] = await this.run<Pick<PlantEntity, 'name' | 'tag'>>(SELECT, [id]);
+    return stored?.name === name && stored.tag === (tag ?? null);
+  }
+
+  private run<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
+    return runStatement<Row>(this.plants.manager.dataSource, sql, parameters);
+  }
+}

@@ -1,0 +1,28 @@
+import { ConfigError } from './config/config.js';
+import { DataDirInUseError, DataDirNotWritableError } from './database/embedded-postgres.js';
+import { DatabaseStartError } from './database/prepare-database.js';
+
+const EXPECTED = [ConfigError, DataDirInUseError, DataDirNotWritableError, DatabaseStartError];
+
+const LISTEN_ERRORS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is taken by another program. Set PORT to a free one',
+  EACCES: 'may not be opened by this user. Set PORT to one from 1024 up',
+  EADDRNOTAVAIL: 'is not on this machine. Set HOST to an address of this machine',
+  ENOTFOUND: 'is not on this machine. Set HOST to an address of this machine',
+};
+
+/** What an operator reads when a command cannot start: one line, or a stack trace if the fault is ours. */
+export function explainStartError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (EXPECTED.some((expected) => error instanceof expected)) return error.message;
+  const { syscall, code, address, hostname, port } = error as NodeJS.ErrnoException & {
+    address?: string;
+    hostname?: string;
+    port?: number;
+  };
+  const hint = syscall === 'listen' || syscall === 'getaddrinfo' ? LISTEN_ERRORS[code ?? ''] : undefined;
+  if (hint !== undefined) {
+    return `The address ${[address ?? hostname, port].filter(Boolean).join(':')} ${hint}.`;
+  }
+  return error.stack ?? error.message;
+}

@@ -1,0 +1,64 @@
+import { randomBytes } from 'node:crypto';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.js';
+
+/** An empty database that nobody else uses. */
+export interface TestDatabase {
+  readonly url: string;
+  query<Row extends pg.QueryResultRow>(sql: string, parameters?: unknown[]): Promise<Row[]>;
+  close(): Promise<void>;
+}
+
+/** Whether the suite runs on a real server; the embedded one serves all connections in one session. */
+export const isOnServer = process.env['TEST_DATABASE_URL'] !== undefined;
+
+/** A schema of its own on the server in `TEST_DATABASE_URL`, or an embedded Postgres of its own. */
+export function openTestDatabase(): Promise<TestDatabase> {
+  const serverUrl = process.env['TEST_DATABASE_URL'];
+  return serverUrl === undefined ? openEmbedded() : openSchema(serverUrl);
+}
+
+async function openEmbedded(): Promise<TestDatabase> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'plant-store-test-'));
+  await cp(process.env['TEST_TEMPLATE_DIR']!, dataDir, { recursive: true });
+  const embedded = await startEmbeddedPostgres(dataDir);
+  const client = await connect(embedded.url);
+  return {
+    url: embedded.url,
+    query: async (sql, parameters) => (await client.query(sql, parameters)).rows,
+    async close() {
+      await client.end();
+      await embedded.close();
+      await rm(dataDir, { recursive: true });
+    },
+  };
+}
+
+async function openSchema(serverUrl: string): Promise<TestDatabase> {
+  // The tests drop what they made; a database that is not for tests must not be near them.
+  if (!new URL(serverUrl).pathname.includes('test')) {
+    throw new Error('TEST_DATABASE_URL must name a database with "test" in its name.');
+  }
+  const schema = `test_${randomBytes(6).toString('hex')}`;
+  const url = new URL(serverUrl);
+  url.searchParams.set('options', `-c search_path=${schema}`);
+  const client = await connect(url.href);
+  await client.query(`CREATE SCHEMA ${schema}`);
+  return {
+    url: url.href,
+    query: async (sql, parameters) => (await client.query(sql, parameters)).rows,
+    async close() {
+      await client.query(`DROP SCHEMA ${schema} CASCADE`);
+      await client.end();
+    },
+  };
+}
+
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return client;
+}

@@ -1,0 +1,84 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { createApp, listen, stopApp } from '../../src/app.js';
+import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
+import { readConfig } from '../../src/config/config.js';
+import { prepareDatabase } from '../../src/database/prepare-database.js';
+import { openTestDatabase, type TestDatabase } from './database.js';
+
+/** A row of the table, with the id as Postgres prints it. */
+export interface StoredPlant {
+  readonly id: string;
+  readonly name: string;
+  readonly tag: string | null;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: unknown;
+}
+
+/** The service as production runs it, on a database and a port of its own. */
+export interface TestService {
+  readonly app: NestExpressApplication;
+  readonly url: string;
+  readonly port: number;
+  readonly token: string;
+  readonly database: TestDatabase;
+  /** Sends `body` as it is to POST /plants, with a valid token. */
+  post(body: BodyInit, headers?: Record<string, string>): Promise<Answer>;
+  /** Sends any request, without a token. */
+  request(path: string, init?: RequestInit): Promise<Answer>;
+  /** All rows, in the order of their ids. */
+  storedPlants(): Promise<StoredPlant[]>;
+  close(): Promise<void>;
+}
+
+/** @param env settings that differ from the defaults, as an operator would set them */
+export async function startService(env: Record<string, string> = {}): Promise<TestService> {
+  const database = await openTestDatabase();
+  const config = readConfig({ PORT: '0', DATABASE_URL: database.url, ...env });
+  const databaseConfig = { ...config.database, url: config.database.url! };
+  await prepareDatabase(databaseConfig, (line) => {
+    throw new Error(line);
+  });
+  const app = await createApp({ ...config, database: databaseConfig });
+  const url = await listen(app, config.http);
+  const token = await app.get(AccessTokensService).create('test');
+
+  const request = async (path: string, init?: RequestInit): Promise<Answer> => {
+    const response = await fetch(url + path, init);
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: isJson && text !== '' ? (JSON.parse(text) as unknown) : text,
+    };
+  };
+
+  return {
+    app,
+    url,
+    port: Number(new URL(url).port),
+    token,
+    database,
+    post: (body, headers = {}) =>
+      request('/plants', {
+        method: 'POST',
+        body,
+        headers: {
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+          ...headers,
+        },
+      }),
+    request,
+    storedPlants: () =>
+      database.query<StoredPlant>('SELECT id::text AS id, name, tag FROM plants ORDER BY plants.id'),
+    async close() {
+      await stopApp(app, 1000);
+      await database.close();
+    },
+  };
+}
