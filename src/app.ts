@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { isIPv6, type AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { AppModule, type AppConfig } from './app.module.js';
@@ -38,7 +39,19 @@ export async function listen(app: NestExpressApplication, { host, port }: Config
   // Not app.listen(): it prints a stack trace for a port that is taken.
   const server = app.getHttpServer();
   await once(server.listen(port, host), 'listening');
-  return app.getUrl();
+  return urlOf(server.address() as AddressInfo);
+}
+
+/** An address that a client on this machine can use. */
+function urlOf({ address, port }: AddressInfo): string {
+  switch (address) {
+    case '0.0.0.0':
+      return `http://127.0.0.1:${port}`;
+    case '::':
+      return `http://[::1]:${port}`;
+    default:
+      return `http://${isIPv6(address) ? `[${address}]` : address}:${port}`;
+  }
 }
 
 /**

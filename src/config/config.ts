@@ -46,7 +46,8 @@ const databaseUrl = z
 /** Read as pg will read it: libpq's addresses, such as those with an empty host, are not all URLs. */
 function isDatabaseUrl(text: string): boolean {
   try {
-    return /^postgres(ql)?:\/\//i.test(text) && Boolean(parseDatabaseUrl(text).database);
+    parseDatabaseUrl(text);
+    return /^postgres(ql)?:\/\//i.test(text);
   } catch {
     return false;
   }

@@ -1,12 +1,14 @@
-import { Controller, HttpCode, Post } from '@nestjs/common';
+import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import { ApiErrorResponses } from '../openapi/api-error-responses.js';
+import { AdmissionGuard } from '../http/admission.guard.js';
 import { JsonBody } from '../http/json-body.js';
 import { NewPlant } from './dto/new-plant.js';
 import { Plant } from './dto/plant.js';
 import { PlantsService } from './plants.service.js';
 
 @Controller('plants')
+@UseGuards(AdmissionGuard)
 export class PlantsController {
   constructor(private readonly plants: PlantsService) {}
 

@@ -3,6 +3,7 @@ import { createApp, listen, stopApp } from '../../src/app.js';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { readConfig } from '../../src/config/config.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
+import { startDatabaseProxy, type DatabaseProxy } from './database-proxy.js';
 import { openTestDatabase, type TestDatabase } from './database.js';
 
 /** A row of the table, with the id as Postgres prints it. */
@@ -24,9 +25,12 @@ export interface TestService {
   readonly url: string;
   readonly port: number;
   readonly token: string;
+  /** The database as the test reaches it, whatever the proxy does. */
   readonly database: TestDatabase;
+  /** What stands between the service and the database. */
+  readonly proxy: DatabaseProxy;
   /** Sends `body` as it is to POST /plants, with a valid token. */
-  post(body: BodyInit, headers?: Record<string, string>): Promise<Answer>;
+  post(body: string | Buffer, headers?: Record<string, string>): Promise<Answer>;
   /** Sends any request, without a token. */
   request(path: string, init?: RequestInit): Promise<Answer>;
   /** All rows, in the order of their ids. */
@@ -37,7 +41,8 @@ export interface TestService {
 /** @param env settings that differ from the defaults, as an operator would set them */
 export async function startService(env: Record<string, string> = {}): Promise<TestService> {
   const database = await openTestDatabase();
-  const config = readConfig({ PORT: '0', DATABASE_URL: database.url, ...env });
+  const proxy = await startDatabaseProxy(database.url);
+  const config = readConfig({ PORT: '0', DATABASE_URL: proxy.url, ...env });
   const databaseConfig = { ...config.database, url: config.database.url! };
   await prepareDatabase(databaseConfig, (line) => {
     throw new Error(line);
@@ -63,6 +68,7 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
     port: Number(new URL(url).port),
     token,
     database,
+    proxy,
     post: (body, headers = {}) =>
       request('/plants', {
         method: 'POST',
@@ -78,6 +84,7 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
       database.query<StoredPlant>('SELECT id::text AS id, name, tag FROM plants ORDER BY plants.id'),
     async close() {
       await stopApp(app, 1000);
+      await proxy.close();
       await database.close();
     },
   };

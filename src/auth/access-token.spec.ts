@@ -1,0 +1,40 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  ACCESS_TOKEN_PATTERN,
+  generateAccessToken,
+  hashAccessToken,
+  isWellFormedAccessToken,
+} from './access-token.js';
+
+describe('access tokens', () => {
+  it('match the published pattern and carry a right checksum', () => {
+    for (let i = 0; i < 1000; i++) {
+      const token = generateAccessToken();
+      expect(token).toMatch(ACCESS_TOKEN_PATTERN);
+      expect(isWellFormedAccessToken(token)).toBe(true);
+    }
+  });
+
+  it('never repeat', () => {
+    const tokens = Array.from({ length: 1000 }, generateAccessToken);
+    expect(new Set(tokens).size).toBe(tokens.length);
+  });
+
+  it('are refused after any change of one character', () => {
+    const token = generateAccessToken();
+    for (let i = 0; i < token.length; i++) {
+      const other = token[i] === 'A' ? 'B' : 'A';
+      expect(isWellFormedAccessToken(token.slice(0, i) + other + token.slice(i + 1))).toBe(false);
+    }
+  });
+
+  it.each(['', 'plantstore_', 'x'.repeat(60), 'plantstore_' + '0'.repeat(49)])('%j is not one', (text) => {
+    expect(isWellFormedAccessToken(text)).toBe(false);
+  });
+
+  it('are stored as SHA-256', () => {
+    expect(hashAccessToken('abc').toString('hex')).toBe(
+      'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
+    );
+  });
+});

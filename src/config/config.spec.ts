@@ -1,0 +1,57 @@
+import { resolve } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { ConfigError, readConfig } from './config.js';
+
+describe('readConfig', () => {
+  it('has a default for everything', () => {
+    expect(readConfig({})).toMatchObject({
+      http: { host: '127.0.0.1', port: 3000, bodyLimit: 65536 },
+      database: { url: undefined, dataDir: resolve('.data') },
+      baseUrl: undefined,
+    });
+  });
+
+  it('takes an empty variable for one that is not set', () => {
+    expect(readConfig({ PORT: '', DATABASE_URL: '' })).toEqual(readConfig({}));
+  });
+
+  it.each([
+    ['64kb', 65536],
+    ['1MB', 1048576],
+    ['100', 100],
+  ])('reads the size %s as %d bytes', (text, bytes) => {
+    expect(readConfig({ BODY_LIMIT: text }).http.bodyLimit).toBe(bytes);
+  });
+
+  it('drops the slash at the end of BASE_URL, which every path starts with', () => {
+    expect(readConfig({ BASE_URL: 'https://example.org/store/' }).baseUrl).toBe(
+      'https://example.org/store',
+    );
+  });
+
+  it.each([
+    ['PORT', 'secret'],
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '1e3'],
+    ['PORT', ' 3000'],
+    ['BODY_LIMIT', '0'],
+    ['BODY_LIMIT', '1gb'],
+    ['BODY_LIMIT', '999999mb'],
+    ['BASE_URL', 'secret'],
+    ['BASE_URL', 'ftp://secret.example.org'],
+    ['DATABASE_URL', 'mysql://u:secret@h/d'],
+    ['DATABASE_URL', 'secret'],
+    ['DATABASE_POOL_SIZE', '0'],
+    ['DATABASE_QUERY_TIMEOUT_MS', 'secret'],
+  ])('refuses %s=%s, naming the variable and not the value', (name, value) => {
+    const read = () => readConfig({ [name]: value });
+    expect(read).toThrow(ConfigError);
+    expect(read).toThrow(new RegExp(`^${name} must be`));
+    expect(read).not.toThrow(/secret/);
+  });
+
+  it('names every variable that is wrong', () => {
+    expect(() => readConfig({ PORT: 'x', BODY_LIMIT: 'x' })).toThrow(/PORT .*; BODY_LIMIT /);
+  });
+});

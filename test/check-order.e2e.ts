@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openConnection, readAnswers, sendRaw } from './setup/raw-http.js';
+import { startService, type TestService } from './setup/service.js';
+
+describe('the checks come in order', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService({ BODY_LIMIT: '100' });
+  });
+  afterAll(() => service.close());
+
+  const request = (target: string, token: string | undefined, lines: string[], body = '') =>
+    [
+      `POST ${target} HTTP/1.1`,
+      'Host: x',
+      ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]),
+      ...lines,
+      '',
+      body,
+    ].join('\r\n');
+
+  const TEXT = 'Content-Type: text/plain';
+  const JSON_TYPE = 'Content-Type: application/json';
+
+  it.each<[string, number, string, 'right' | 'wrong' | 'none', string[], string]>([
+    ['route before token', 40400, '/nowhere', 'wrong', [TEXT, 'Content-Length: 9999'], ''],
+    ['token before media type', 40100, '/plants', 'none', [TEXT, 'Content-Length: 9999'], ''],
+    ['token before size', 40101, '/plants', 'wrong', [JSON_TYPE, 'Content-Length: 9999'], ''],
+    ['media type before size', 40002, '/plants', 'right', [TEXT, 'Content-Length: 9999'], ''],
+    ['size before JSON', 40003, '/plants', 'right', [JSON_TYPE, 'Content-Length: 9999'], '{{{'],
+    ['JSON before schema', 40004, '/plants', 'right', [JSON_TYPE, 'Content-Length: 8'], '{"id":"}'],
+    ['schema before store', 40005, '/plants', 'right', [JSON_TYPE, 'Content-Length: 2'], '{}'],
+  ])('%s: %d', async (_name, error, target, token, lines, body) => {
+    const tokens = { right: service.token, wrong: 'wrong', none: undefined };
+    const answer = await sendRaw(service.port, request(target, tokens[token], lines, body));
+    expect(JSON.parse(answer.body)).toMatchObject({ error });
+  });
+
+  it('an unauthenticated request is answered before a byte of its body is sent', async () => {
+    const lines = [JSON_TYPE, 'Content-Length: 50'];
+    const answer = await sendRaw(service.port, request('/plants', undefined, lines));
+    expect(answer.status).toBe(401);
+  });
+
+  it('an unauthenticated client that waits for 100 Continue never gets it', async () => {
+    const lines = [JSON_TYPE, 'Content-Length: 50', 'Expect: 100-continue'];
+    const answer = await sendRaw(service.port, request('/plants', undefined, lines));
+    expect(answer).toMatchObject({ status: 401, headers: { connection: 'close' } });
+  });
+
+  it('an authenticated client that waits for 100 Continue gets it, then its answer', async () => {
+    const body = '{"id":1,"name":"a"}';
+    const socket = await openConnection(service.port);
+    const lines = [JSON_TYPE, `Content-Length: ${body.length}`, 'Expect: 100-continue'];
+    socket.write(request('/plants', service.token, lines));
+    const [goOn] = await readAnswers(socket, 1);
+    expect(goOn).toMatchObject({ status: 100 });
+    socket.write(body);
+    const [answer] = await readAnswers(socket, 1);
+    expect(answer).toMatchObject({ status: 200, body: '{"name":"a"}' });
+    socket.destroy();
+  });
+
+  it('a connection is used again after a refused request whose small body arrived', async () => {
+    const socket = await openConnection(service.port);
+    const refused = request('/plants', undefined, [JSON_TYPE, 'Content-Length: 2'], '{}');
+    socket.write(refused + refused);
+    const answers = await readAnswers(socket, 2);
+    expect(answers.map((answer) => answer.status)).toEqual([401, 401]);
+    socket.destroy();
+  });
+
+  it('nobody can keep the service busy with an endless body after the answer', async () => {
+    const socket = await openConnection(service.port);
+    socket.on('error', () => undefined);
+    socket.write(request('/plants', undefined, [JSON_TYPE, 'Transfer-Encoding: chunked']));
+    await readAnswers(socket, 1);
+    socket.resume();
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+    const send = () => {
+      while (!socket.destroyed && socket.write(chunk));
+    };
+    socket.on('drain', send);
+    send();
+    await closed;
+  });
+
+  it('a request that is refused before the store takes no database connection', async () => {
+    await service.post('{}');
+    service.proxy.cut();
+    const before = service.proxy.connections;
+    try {
+      const answers = await Promise.all([
+        service.post('{}'),
+        service.post('{'),
+        service.post(''),
+        service.post('x'.repeat(101)),
+        service.post('{}', { 'content-type': 'text/plain' }),
+        service.post('{}', { authorization: '' }),
+        service.post('{}', { authorization: 'Bearer wrong' }),
+        service.request('/plants'),
+        service.request('/nowhere'),
+        service.request('/health/live'),
+      ]);
+      expect(answers.map(({ body }) => (body as { error?: number }).error)).toEqual([
+        40005, 40004, 40001, 40003, 40002, 40100, 40101, 40500, 40400, undefined,
+      ]);
+      expect(service.proxy.connections).toBe(before);
+    } finally {
+      service.proxy.restore();
+    }
+  });
+});

@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { AccessTokensService } from '../src/auth/access-tokens.service.js';
+import { startService, type Answer, type TestService } from './setup/service.js';
+
+describe('while the database is away', () => {
+  let service: TestService;
+
+  beforeEach(async () => {
+    service = await startService({
+      DATABASE_CONNECT_TIMEOUT_MS: '200',
+      DATABASE_QUERY_TIMEOUT_MS: '200',
+    });
+    await service.post('{"id":1,"name":"a"}');
+  });
+  afterEach(() => service.close());
+
+  function expectUnavailable(answer: Answer) {
+    expect(answer).toMatchObject({ status: 503, body: { error: 50300, message: expect.any(String) } });
+    expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+  }
+
+  it.each(['cut', 'freeze'] as const)('(%s) plants are refused with 503, and taken again afterwards', async (how) => {
+    service.proxy[how]();
+    expectUnavailable(await service.post('{"id":2,"name":"b"}'));
+    expectUnavailable(await service.post('{"id":2,"name":"b"}'));
+    expectUnavailable(await service.request('/health/ready'));
+    expect(await service.request('/health/live')).toMatchObject({ status: 200 });
+    service.proxy.restore();
+    expect(await service.post('{"id":2,"name":"b"}')).toMatchObject({ status: 200 });
+    expect(await service.request('/health/ready')).toMatchObject({ status: 200 });
+    expect(await service.storedPlants()).toEqual([
+      { id: '1', name: 'a', tag: null },
+      { id: '2', name: 'b', tag: null },
+    ]);
+  });
+
+  it('a token that cannot be judged is 503, never 401', async () => {
+    const token = await service.app.get(AccessTokensService).create('other');
+    service.proxy.cut();
+    expectUnavailable(await service.post('{"id":2,"name":"b"}', { authorization: `Bearer ${token}` }));
+    service.proxy.restore();
+    expect(await service.post('{"id":2,"name":"b"}', { authorization: `Bearer ${token}` })).toMatchObject({
+      status: 200,
+    });
+  });
+});
+
+describe('more work than the service accepts', () => {
+  it('is refused at once with 503, and /metrics still answers', async () => {
+    const service = await startService({
+      MAX_PENDING_REQUESTS: '2',
+      DATABASE_CONNECT_TIMEOUT_MS: '1000',
+      DATABASE_QUERY_TIMEOUT_MS: '1000',
+    });
+    try {
+      await service.post('{"id":1,"name":"a"}');
+      service.proxy.freeze();
+      const answers = await Promise.all(
+        [1, 2, 3, 4].map((id) => service.post(JSON.stringify({ id, name: 'a' }))),
+      );
+      const errors = answers.map(({ body }) => (body as { error?: number }).error);
+      expect(errors.toSorted()).toEqual([50300, 50300, 50301, 50301]);
+      for (const answer of answers) {
+        expect(answer.status).toBe(503);
+        expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+      }
+      service.proxy.restore();
+      expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ status: 200 });
+    } finally {
+      await service.close();
+    }
+  });
+});

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openConnection, readAnswers, sendRaw } from './setup/raw-http.js';
+import { startService, type TestService } from './setup/service.js';
+
+describe('what Node refuses by itself is answered with an Error, too', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService({ REQUEST_TIMEOUT_MS: '300' });
+  });
+  afterAll(() => service.close());
+
+  it.each([
+    ['no HTTP', 'hello\r\n\r\n', 400, 40000],
+    ['HTTP/2 without negotiation', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 40000],
+    ['an unknown method', 'BREW /plants HTTP/1.1\r\nHost: x\r\n\r\n', 400, 40000],
+    ['a broken header', 'POST /plants HTTP/1.1\r\nHost x\r\n\r\n', 400, 40000],
+    ['no Host', 'POST /plants HTTP/1.1\r\n\r\n', 400, 40000],
+    ['two lengths', 'POST /plants HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', 400, 40000],
+    ['length and chunks', 'POST /plants HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n', 400, 40000],
+    ['headers beyond 16 KiB', `POST /plants HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 43100],
+    ['a target beyond 16 KiB', `POST /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, 43100],
+    ['an expectation nobody knows', 'POST /plants HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n', 417, 41700],
+    ['a request for a tunnel', 'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n', 404, 40400],
+    ['headers that never end', 'POST /plants HTTP/1.1\r\nHost: x\r\n', 408, 40800],
+  ])('%s', async (_kind, bytes, status, error) => {
+    const answer = await sendRaw(service.port, bytes);
+    expect(answer.status).toBe(status);
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(JSON.parse(answer.body)).toEqual({ error, message: expect.any(String) });
+  });
+
+  const head = (lines: string[]) =>
+    [
+      'POST /plants HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${service.token}`,
+      'Content-Type: application/json',
+      ...lines,
+      '',
+      '',
+    ].join('\r\n');
+
+  it('a body that never ends is 40800', async () => {
+    const answer = await sendRaw(service.port, head(['Content-Length: 50']) + '{"id":');
+    expect(answer).toMatchObject({ status: 408, headers: { connection: 'close' } });
+    expect(JSON.parse(answer.body)).toMatchObject({ error: 40800 });
+  });
+
+  it('a body whose chunks are broken is 40000', async () => {
+    const answer = await sendRaw(service.port, head(['Transfer-Encoding: chunked']) + 'zz\r\n');
+    expect(JSON.parse(answer.body)).toMatchObject({ error: 40000 });
+  });
+
+  it('a header field that must be there once is not silently reduced to the first', async () => {
+    const lines = [`Authorization: Bearer ${service.token}`, 'Content-Length: 0'];
+    const answer = await sendRaw(service.port, head(lines));
+    expect(JSON.parse(answer.body)).toMatchObject({ error: 40101 });
+  });
+
+  it('garbage behind an answered request gets an Error of its own', async () => {
+    const socket = await openConnection(service.port);
+    socket.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n');
+    await readAnswers(socket, 1);
+    socket.write('garbage\r\n\r\n');
+    const [answer] = await readAnswers(socket, 1);
+    expect(JSON.parse(answer!.body)).toMatchObject({ error: 40000 });
+    socket.destroy();
+  });
+
+  it('a client that hangs up in the middle of a body harms nobody', async () => {
+    const socket = await openConnection(service.port);
+    socket.write(head(['Content-Length: 50']) + '{"id":');
+    socket.destroy();
+    expect((await service.post('{"id":1,"name":"a"}')).status).toBe(200);
+  });
+});

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { startService, type TestService } from './setup/service.js';
+
+describe('creating is idempotent', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  beforeEach(() => service.database.query('TRUNCATE plants'));
+  afterAll(() => service.close());
+
+  it.each([
+    ['with a tag', '{"id":1,"name":"a","tag":"t"}', { name: 'a', tag: 't' }],
+    ['without a tag', '{"id":1,"name":"a"}', { name: 'a' }],
+    ['with an empty tag', '{"id":1,"name":"a","tag":""}', { name: 'a', tag: '' }],
+  ])('the same plant again, %s, answers 200 and stores nothing new', async (_kind, body, plant) => {
+    expect(await service.post(body)).toMatchObject({ status: 200, body: plant });
+    const before = await service.database.query('SELECT xmin::text, ctid::text, * FROM plants');
+    expect(await service.post(body)).toMatchObject({ status: 200, body: plant });
+    expect(await service.database.query('SELECT xmin::text, ctid::text, * FROM plants')).toEqual(before);
+  });
+
+  it('the same id, written differently, is the same plant', async () => {
+    await service.post('{"id":100,"name":"a"}');
+    expect(await service.post('{"id":1.00e2,"name":"\\u0061"}')).toMatchObject({ status: 200 });
+    expect(await service.storedPlants()).toHaveLength(1);
+  });
+
+  it.each([
+    ['another name', '{"id":1,"name":"b","tag":"t"}'],
+    ['another tag', '{"id":1,"name":"a","tag":"u"}'],
+    ['no tag', '{"id":1,"name":"a"}'],
+    ['an empty tag', '{"id":1,"name":"a","tag":""}'],
+    ['a name that only looks the same', '{"id":1,"name":"a ","tag":"t"}'],
+  ])('the same id with %s is 40006 and changes nothing', async (_kind, body) => {
+    await service.post('{"id":1,"name":"a","tag":"t"}');
+    expect(await service.post(body)).toMatchObject({
+      status: 400,
+      body: { error: 40006, message: expect.stringContaining('The id 1 belongs to a different plant') },
+    });
+    expect(await service.storedPlants()).toEqual([{ id: '1', name: 'a', tag: 't' }]);
+  });
+
+  it('of clients racing for one id exactly one wins', async () => {
+    for (let id = 1; id <= 20; id++) {
+      const names = Array.from({ length: 20 }, (_, i) => `racer ${i}`);
+      const answers = await Promise.all(
+        names.map((name) => service.post(JSON.stringify({ id, name }))),
+      );
+      const winners = answers.filter((answer) => answer.status === 200);
+      expect(winners).toHaveLength(1);
+      for (const loser of answers.filter((answer) => answer.status !== 200)) {
+        expect(loser).toMatchObject({ status: 400, body: { error: 40006 } });
+      }
+      const [stored] = await service.database.query('SELECT name FROM plants WHERE id = $1', [id]);
+      expect(winners[0]!.body).toEqual(stored);
+    }
+  });
+
+  it('clients racing with the same plant all succeed, and it is stored once', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => service.post('{"id":7,"name":"a","tag":"t"}')),
+    );
+    expect(answers.map((answer) => answer.status)).toEqual(Array(50).fill(200));
+    expect(await service.storedPlants()).toEqual([{ id: '7', name: 'a', tag: 't' }]);
+  });
+});

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { sendRaw } from './setup/raw-http.js';
+import { startService, type TestService } from './setup/service.js';
+
+const PLANT = '{"id":1,"name":"a"}';
+
+describe('the request body', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService({ BODY_LIMIT: '1000' });
+  });
+  beforeEach(() => service.database.query('TRUNCATE plants'));
+  afterAll(() => service.close());
+
+  async function expectRefused(answer: { status: number; body: unknown }, error: number) {
+    const body: unknown = typeof answer.body === 'string' ? JSON.parse(answer.body) : answer.body;
+    expect({ status: answer.status, body }).toEqual({
+      status: 400,
+      body: { error, message: expect.any(String) },
+    });
+    expect(await service.storedPlants()).toEqual([]);
+  }
+
+  const head = (lines: string[]) =>
+    ['POST /plants HTTP/1.1', 'Host: x', `Authorization: Bearer ${service.token}`, ...lines, '', ''].join('\r\n');
+
+  it.each([
+    ['neither length nor type', []],
+    ['length 0', ['Content-Length: 0']],
+    ['length 0 and the right type', ['Content-Type: application/json', 'Content-Length: 0']],
+    ['no length and the right type', ['Content-Type: application/json']],
+  ])('missing, with %s, is 40001', async (_kind, lines) => {
+    await expectRefused(await sendRaw(service.port, head(lines)), 40001);
+  });
+
+  it('of no chunks is 40001', async () => {
+    const lines = ['Content-Type: application/json', 'Transfer-Encoding: chunked'];
+    await expectRefused(await sendRaw(service.port, head(lines) + '0\r\n\r\n'), 40001);
+  });
+
+  it.each([
+    'application/json',
+    'Application/JSON',
+    'application/json; charset=utf-8',
+    'application/json;charset="UTF-8"',
+    'application/json; charset=utf8',
+    'application/json; profile="x"',
+  ])('of type %s is accepted', async (type) => {
+    expect((await service.post(PLANT, { 'content-type': type })).status).toBe(200);
+  });
+
+  it.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/problem+json',
+    'application/jsonp',
+    'text/json',
+    'application/json; charset=iso-8859-1',
+    'application/json; charset=utf-16',
+    'application/json, application/json',
+    'json',
+    '*/*',
+  ])('of type %s is 40002', async (type) => {
+    await expectRefused(await service.post(PLANT, { 'content-type': type }), 40002);
+  });
+
+  it('of no type is 40002', async () => {
+    const request = head([`Content-Length: ${PLANT.length}`]) + PLANT;
+    await expectRefused(await sendRaw(service.port, request), 40002);
+  });
+
+  it.each(['gzip', 'br', 'deflate', 'x'])('with the content encoding %s is 40002', async (encoding) => {
+    await expectRefused(await service.post(PLANT, { 'content-encoding': encoding }), 40002);
+  });
+
+  it('with the content encoding identity is accepted', async () => {
+    expect((await service.post(PLANT, { 'content-encoding': 'identity' })).status).toBe(200);
+  });
+
+  const padded = (size: number) => PLANT.padEnd(size, ' ');
+
+  it('of exactly the limit is accepted', async () => {
+    expect((await service.post(padded(1000))).status).toBe(200);
+  });
+
+  it('one byte larger than the limit is 40003', async () => {
+    await expectRefused(await service.post(padded(1001)), 40003);
+  });
+
+  it('that says it is too large is 40003 before any of it is sent', async () => {
+    const lines = ['Content-Type: application/json', 'Content-Length: 1000000000'];
+    await expectRefused(await sendRaw(service.port, head(lines)), 40003);
+  });
+
+  it('that grows too large chunk by chunk is 40003 before it ends', async () => {
+    const lines = ['Content-Type: application/json', 'Transfer-Encoding: chunked'];
+    const chunk = `3e9\r\n${padded(1001)}\r\n`;
+    await expectRefused(await sendRaw(service.port, head(lines) + chunk), 40003);
+  });
+
+  it.each([
+    ['a syntax error', '{"id":1,"name":}'],
+    ['two values', `${PLANT}${PLANT}`],
+    ['a trailing comma', '{"id":1,"name":"a",}'],
+    ['white space only', '  '],
+    ['a byte order mark', `\ufeff${PLANT}`],
+    ['a repeated member', '{"id":1,"id":2,"name":"a"}'],
+    ['a repeated member with the same value', '{"id":1,"id":1,"name":"a"}'],
+    ['a repeated member, escaped', '{"id":1,"name":"a","n\\u0061me":"a"}'],
+    ['a repeated unknown member', '{"id":1,"name":"a","x":1,"x":1}'],
+    ['a repeated member deep inside', '{"id":1,"name":"a","x":[{"y":1,"y":2}]}'],
+    ['a raw control character in a text', '{"id":1,"name":"a\u0001"}'],
+    ['an id that is not JSON', '{"id":NaN,"name":"a"}'],
+    ['an id with a leading zero', '{"id":01,"name":"a"}'],
+  ])('with %s is 40004', async (_kind, body) => {
+    await expectRefused(await service.post(body), 40004);
+  });
+
+  it.each([
+    ['a byte that never occurs', [0xff]],
+    ['an overlong form', [0xc0, 0xaf]],
+    ['half of a surrogate pair', [0xed, 0xa0, 0x80]],
+    ['a code point beyond Unicode', [0xf4, 0x90, 0x80, 0x80]],
+    ['a sequence that breaks off', [0xe2, 0x82]],
+  ])('with %s, which is not UTF-8, is 40004', async (_kind, bytes) => {
+    const body = Buffer.concat([Buffer.from('{"id":1,"name":"'), Buffer.from(bytes), Buffer.from('"}')]);
+    await expectRefused(await service.post(body), 40004);
+  });
+});
+
+describe('a deeply nested body', () => {
+  it('is 40004, and the service lives on', async () => {
+    const service = await startService();
+    try {
+      const bomb = `{"id":1,"name":"a","x":${'['.repeat(30_000)}${']'.repeat(30_000)}}`;
+      const answer = await service.post(bomb);
+      expect(answer).toMatchObject({ status: 400, body: { error: 40004 } });
+      expect((await service.post(PLANT)).status).toBe(200);
+    } finally {
+      await service.close();
+    }
+  });
+});
