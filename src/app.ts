@@ -2,12 +2,14 @@ import { once } from 'node:events';
 import { isIPv6, type AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { OpenAPIObject } from '@nestjs/swagger';
+import type { NextFunction, Request, Response } from 'express';
 import { AppModule, type AppConfig } from './app.module.js';
-import type { Config } from './config/config.js';
+import { readConfig, type Config } from './config/config.js';
 import { HttpAdapter } from './http/http-adapter.js';
-import { lifecycleMiddleware } from './http/lifecycle.middleware.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 import { securityHeaders } from './http/security-headers.js';
+import { buildDocument } from './openapi/document.js';
 import { serveDocument } from './openapi/serve-document.js';
 
 /**
@@ -23,10 +25,28 @@ export async function createApp(config: AppConfig): Promise<NestExpressApplicati
     // The body is read behind the guard: see http/json-body.ts.
     { bodyParser: false, abortOnError: false, logger: ['error', 'warn'] },
   );
-  app.use(lifecycleMiddleware(app.get(LifecycleService)));
+  const lifecycle = app.get(LifecycleService);
+  app.use((_request: Request, response: Response, next: NextFunction) => {
+    lifecycle.enter(response);
+    next();
+  });
   app.use(securityHeaders());
   serveDocument(app, config.baseUrl);
   return app.init();
+}
+
+/** The document of the service as it is committed, without starting anything: no database is needed. */
+export async function describeApp(): Promise<OpenAPIObject> {
+  const config = readConfig({});
+  const database = { ...config.database, url: '' };
+  const app = await NestFactory.create<NestExpressApplication>(
+    AppModule.register({ ...config, database }),
+    {
+      preview: true,
+      logger: false,
+    },
+  );
+  return buildDocument(app);
 }
 
 /**
@@ -35,7 +55,10 @@ export async function createApp(config: AppConfig): Promise<NestExpressApplicati
  * @returns the address it listens on
  * @throws the error of the socket, such as EADDRINUSE
  */
-export async function listen(app: NestExpressApplication, { host, port }: Config['http']): Promise<string> {
+export async function listen(
+  app: NestExpressApplication,
+  { host, port }: Config['http'],
+): Promise<string> {
   // Not app.listen(): it prints a stack trace for a port that is taken.
   const server = app.getHttpServer();
   await once(server.listen(port, host), 'listening');
@@ -63,14 +86,14 @@ function urlOf({ address, port }: AddressInfo): string {
 export async function stopApp(app: NestExpressApplication, timeout: number): Promise<void> {
   const lifecycle = app.get(LifecycleService);
   const server = app.getHttpServer();
-  lifecycle.phase = 'draining';
+  lifecycle.drain();
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   const deadline = setTimeout(() => {
-    lifecycle.phase = 'stopping';
+    lifecycle.stop();
     server.closeAllConnections();
   }, timeout);
   await closed;
   clearTimeout(deadline);
-  lifecycle.phase = 'stopping';
+  lifecycle.stop();
   await app.close();
 }

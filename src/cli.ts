@@ -1,5 +1,6 @@
 import { NestFactory } from '@nestjs/core';
 import { Command } from 'commander';
+import { describeApp } from './app.js';
 import { AccessTokensService } from './auth/access-tokens.service.js';
 import { CliModule } from './cli.module.js';
 import { readConfig } from './config/config.js';
@@ -27,6 +28,13 @@ program
   .command('migrate')
   .description('bring the schema of the database up to date')
   .action(() => withDatabase(() => Promise.resolve()));
+
+program
+  .command('openapi')
+  .description('print the OpenAPI document')
+  .action(async () => {
+    process.stdout.write(`${JSON.stringify(await describeApp(), null, 2)}\n`);
+  });
 
 /** Runs `action` on the database of the settings, with its schema up to date. */
 async function withDatabase(action: (database: OpenDatabase) => Promise<void>): Promise<void> {

@@ -20,7 +20,8 @@ export function explainStartError(error: unknown): string {
     hostname?: string;
     port?: number;
   };
-  const hint = syscall === 'listen' || syscall === 'getaddrinfo' ? LISTEN_ERRORS[code ?? ''] : undefined;
+  const hint =
+    syscall === 'listen' || syscall === 'getaddrinfo' ? LISTEN_ERRORS[code ?? ''] : undefined;
   if (hint !== undefined) {
     return `The address ${[address ?? hostname, port].filter(Boolean).join(':')} ${hint}.`;
   }

@@ -83,7 +83,9 @@ describe('a bearer token', () => {
     await service.database.query(
       "UPDATE access_tokens SET expires_at = now() - interval '1 second' WHERE name = 'expired'",
     );
-    await service.database.query("UPDATE access_tokens SET revoked_at = now() WHERE name = 'revoked'");
+    await service.database.query(
+      "UPDATE access_tokens SET revoked_at = now() WHERE name = 'revoked'",
+    );
     const answers = [
       await postWith(`Bearer ${generateAccessToken()}`),
       await postWith(`Bearer ${expired}`),
@@ -113,7 +115,9 @@ describe('a bearer token', () => {
   );
 
   it('is stored as its hash only', async () => {
-    const rows = await service.database.query('SELECT access_tokens::text AS row FROM access_tokens');
+    const rows = await service.database.query(
+      'SELECT access_tokens::text AS row FROM access_tokens',
+    );
     expect(JSON.stringify(rows)).not.toContain(service.token);
     expect(JSON.stringify(rows)).not.toContain(Buffer.from(service.token).toString('hex'));
   });

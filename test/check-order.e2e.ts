@@ -105,7 +105,16 @@ describe('the checks come in order', () => {
         service.request('/health/live'),
       ]);
       expect(answers.map(({ body }) => (body as { error?: number }).error)).toEqual([
-        40005, 40004, 40001, 40003, 40002, 40100, 40101, 40500, 40400, undefined,
+        40005,
+        40004,
+        40001,
+        40003,
+        40002,
+        40100,
+        40101,
+        40500,
+        40400,
+        undefined,
       ]);
       expect(service.proxy.connections).toBe(before);
     } finally {

@@ -46,8 +46,18 @@ describe('POST /plants stores what was sent', () => {
     ['white space', ' \t\n '],
     ['letters beyond ASCII', 'Echinacea × purpurea é ñ ß 梅 🌿'],
     ['the same letter, composed and decomposed', '\u00e9 e\u0301'],
-    ['every control character but NUL', String.fromCharCode(...Array(31).keys().map((i) => i + 1))],
-    ['characters that mean something to SQL and HTML', `'"; DROP TABLE plants; -- <b>&amp;\\ $1 %s`],
+    [
+      'every control character but NUL',
+      String.fromCharCode(
+        ...Array(31)
+          .keys()
+          .map((i) => i + 1),
+      ),
+    ],
+    [
+      'characters that mean something to SQL and HTML',
+      `'"; DROP TABLE plants; -- <b>&amp;\\ $1 %s`,
+    ],
     ['a byte order mark and noncharacters', '\ufeff\uffff\u{10ffff}'],
     ['thirty thousand characters', 'x'.repeat(30_000)],
   ])('keeps %s in name and tag', async (_kind, text) => {
@@ -59,8 +69,14 @@ describe('POST /plants stores what was sent', () => {
 
   it.each([
     ['unknown members', '{"id":1,"name":"a","color":"red","x":{"id":2,"name":null}}'],
-    ['names of Object.prototype', '{"id":1,"name":"a","__proto__":{"id":7},"constructor":1,"toString":2}'],
-    ['unknown members that could not be stored', '{"id":1,"name":"a","x":"\\u0000\\ud800","y":1e999}'],
+    [
+      'names of Object.prototype',
+      '{"id":1,"name":"a","__proto__":{"id":7},"constructor":1,"toString":2}',
+    ],
+    [
+      'unknown members that could not be stored',
+      '{"id":1,"name":"a","x":"\\u0000\\ud800","y":1e999}',
+    ],
     ['escaped member names', '{"\\u0069d":1,"n\\u0061me":"a"}'],
     ['members in another order, and white space', '\r\n\t{ "name" : "a" ,\n"id" : 1 } '],
     ['access_token in the body', '{"id":1,"name":"a","access_token":"x"}'],
@@ -78,7 +94,7 @@ describe('POST /plants stores what was sent', () => {
       headers: { authorization: `Bearer ${service.token}`, 'content-type': 'application/json' },
       body: ReadableStream.from([...pieces].map((byte) => Uint8Array.of(byte))),
       duplex: 'half',
-    } as RequestInit);
+    });
     expect(answer.status).toBe(200);
     expect(await service.storedPlants()).toEqual([{ id: '1', name: 'é', tag: null }]);
   });

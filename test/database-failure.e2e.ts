@@ -15,31 +15,41 @@ describe('while the database is away', () => {
   afterEach(() => service.close());
 
   function expectUnavailable(answer: Answer) {
-    expect(answer).toMatchObject({ status: 503, body: { error: 50300, message: expect.any(String) } });
+    expect(answer).toMatchObject({
+      status: 503,
+      body: { error: 50300, message: expect.any(String) },
+    });
     expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
   }
 
-  it.each(['cut', 'freeze'] as const)('(%s) plants are refused with 503, and taken again afterwards', async (how) => {
-    service.proxy[how]();
-    expectUnavailable(await service.post('{"id":2,"name":"b"}'));
-    expectUnavailable(await service.post('{"id":2,"name":"b"}'));
-    expectUnavailable(await service.request('/health/ready'));
-    expect(await service.request('/health/live')).toMatchObject({ status: 200 });
-    service.proxy.restore();
-    expect(await service.post('{"id":2,"name":"b"}')).toMatchObject({ status: 200 });
-    expect(await service.request('/health/ready')).toMatchObject({ status: 200 });
-    expect(await service.storedPlants()).toEqual([
-      { id: '1', name: 'a', tag: null },
-      { id: '2', name: 'b', tag: null },
-    ]);
-  });
+  it.each(['cut', 'freeze'] as const)(
+    '(%s) plants are refused with 503, and taken again afterwards',
+    async (how) => {
+      service.proxy[how]();
+      expectUnavailable(await service.post('{"id":2,"name":"b"}'));
+      expectUnavailable(await service.post('{"id":2,"name":"b"}'));
+      expectUnavailable(await service.request('/health/ready'));
+      expect(await service.request('/health/live')).toMatchObject({ status: 200 });
+      service.proxy.restore();
+      expect(await service.post('{"id":2,"name":"b"}')).toMatchObject({ status: 200 });
+      expect(await service.request('/health/ready')).toMatchObject({ status: 200 });
+      expect(await service.storedPlants()).toEqual([
+        { id: '1', name: 'a', tag: null },
+        { id: '2', name: 'b', tag: null },
+      ]);
+    },
+  );
 
   it('a token that cannot be judged is 503, never 401', async () => {
     const token = await service.app.get(AccessTokensService).create('other');
     service.proxy.cut();
-    expectUnavailable(await service.post('{"id":2,"name":"b"}', { authorization: `Bearer ${token}` }));
+    expectUnavailable(
+      await service.post('{"id":2,"name":"b"}', { authorization: `Bearer ${token}` }),
+    );
     service.proxy.restore();
-    expect(await service.post('{"id":2,"name":"b"}', { authorization: `Bearer ${token}` })).toMatchObject({
+    expect(
+      await service.post('{"id":2,"name":"b"}', { authorization: `Bearer ${token}` }),
+    ).toMatchObject({
       status: 200,
     });
   });

@@ -18,7 +18,9 @@ describe('creating is idempotent', () => {
     expect(await service.post(body)).toMatchObject({ status: 200, body: plant });
     const before = await service.database.query('SELECT xmin::text, ctid::text, * FROM plants');
     expect(await service.post(body)).toMatchObject({ status: 200, body: plant });
-    expect(await service.database.query('SELECT xmin::text, ctid::text, * FROM plants')).toEqual(before);
+    expect(await service.database.query('SELECT xmin::text, ctid::text, * FROM plants')).toEqual(
+      before,
+    );
   });
 
   it('the same id, written differently, is the same plant', async () => {
@@ -37,7 +39,10 @@ describe('creating is idempotent', () => {
     await service.post('{"id":1,"name":"a","tag":"t"}');
     expect(await service.post(body)).toMatchObject({
       status: 400,
-      body: { error: 40006, message: expect.stringContaining('The id 1 belongs to a different plant') },
+      body: {
+        error: 40006,
+        message: expect.stringContaining('The id 1 belongs to a different plant'),
+      },
     });
     expect(await service.storedPlants()).toEqual([{ id: '1', name: 'a', tag: 't' }]);
   });

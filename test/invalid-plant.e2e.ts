@@ -15,7 +15,10 @@ describe('a body that is JSON but not a NewPlant', () => {
     ['{}', ['id is missing', 'name is missing']],
     ['{"name":"a"}', ['id is missing']],
     ['{"id":1}', ['name is missing']],
-    ['{"id":null,"name":null}', [`id must be an integer ${RANGE}, not null`, 'name must be a string, not null']],
+    [
+      '{"id":null,"name":null}',
+      [`id must be an integer ${RANGE}, not null`, 'name must be a string, not null'],
+    ],
     ['{"id":"5","name":"a"}', [`id must be an integer ${RANGE}, not a string`]],
     ['{"id":true,"name":"a"}', [`id must be an integer ${RANGE}, not a boolean`]],
     ['{"id":[1],"name":"a"}', [`id must be an integer ${RANGE}, not an array`]],

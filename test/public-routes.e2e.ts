@@ -18,7 +18,10 @@ describe('every route asks for a token', () => {
     const open: string[] = [];
     const closed: string[] = [];
     for (const { method, path } of routes) {
-      const { status } = await service.request(path, { method: method.toUpperCase(), redirect: 'manual' });
+      const { status } = await service.request(path, {
+        method: method.toUpperCase(),
+        redirect: 'manual',
+      });
       (status === 401 ? closed : open).push(`${method} ${path}`);
     }
     expect(closed.sort()).toEqual(['get /metrics', 'post /plants']);

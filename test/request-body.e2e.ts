@@ -23,7 +23,14 @@ describe('the request body', () => {
   }
 
   const head = (lines: string[]) =>
-    ['POST /plants HTTP/1.1', 'Host: x', `Authorization: Bearer ${service.token}`, ...lines, '', ''].join('\r\n');
+    [
+      'POST /plants HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${service.token}`,
+      ...lines,
+      '',
+      '',
+    ].join('\r\n');
 
   it.each([
     ['neither length nor type', []],
@@ -71,9 +78,12 @@ describe('the request body', () => {
     await expectRefused(await sendRaw(service.port, request), 40002);
   });
 
-  it.each(['gzip', 'br', 'deflate', 'x'])('with the content encoding %s is 40002', async (encoding) => {
-    await expectRefused(await service.post(PLANT, { 'content-encoding': encoding }), 40002);
-  });
+  it.each(['gzip', 'br', 'deflate', 'x'])(
+    'with the content encoding %s is 40002',
+    async (encoding) => {
+      await expectRefused(await service.post(PLANT, { 'content-encoding': encoding }), 40002);
+    },
+  );
 
   it('with the content encoding identity is accepted', async () => {
     expect((await service.post(PLANT, { 'content-encoding': 'identity' })).status).toBe(200);
@@ -125,7 +135,11 @@ describe('the request body', () => {
     ['a code point beyond Unicode', [0xf4, 0x90, 0x80, 0x80]],
     ['a sequence that breaks off', [0xe2, 0x82]],
   ])('with %s, which is not UTF-8, is 40004', async (_kind, bytes) => {
-    const body = Buffer.concat([Buffer.from('{"id":1,"name":"'), Buffer.from(bytes), Buffer.from('"}')]);
+    const body = Buffer.concat([
+      Buffer.from('{"id":1,"name":"'),
+      Buffer.from(bytes),
+      Buffer.from('"}'),
+    ]);
     await expectRefused(await service.post(body), 40004);
   });
 });

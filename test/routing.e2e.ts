@@ -10,14 +10,29 @@ describe('routing is strict', () => {
   });
   afterAll(() => service.close());
 
-  it.each(['/', '/plants/', '/PLANTS', '/Plants', '/plants/1', '//plants', '/plant', '/%70lants', '/plants%2f', '/%', '/api', '/health', '/docs/nothing', '/openapi.json/'])(
-    'POST %s is 40400, even without a token',
-    async (path) => {
-      const answer = await service.request(path, { method: 'POST', body: '{}' });
-      expect(answer).toMatchObject({ status: 404, body: { error: 40400, message: expect.any(String) } });
-      expect(answer.headers.get('www-authenticate')).toBeNull();
-    },
-  );
+  it.each([
+    '/',
+    '/plants/',
+    '/PLANTS',
+    '/Plants',
+    '/plants/1',
+    '//plants',
+    '/plant',
+    '/%70lants',
+    '/plants%2f',
+    '/%',
+    '/api',
+    '/health',
+    '/docs/nothing',
+    '/openapi.json/',
+  ])('POST %s is 40400, even without a token', async (path) => {
+    const answer = await service.request(path, { method: 'POST', body: '{}' });
+    expect(answer).toMatchObject({
+      status: 404,
+      body: { error: 40400, message: expect.any(String) },
+    });
+    expect(answer.headers.get('www-authenticate')).toBeNull();
+  });
 
   it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])(
     '%s /plants is 40500 with Allow, even without a token',
@@ -53,7 +68,10 @@ describe('routing is strict', () => {
   });
 
   it('takes the absolute form of a request target, as RFC 9112 section 3.2.2 demands', async () => {
-    const answer = await sendRaw(service.port, 'POST http://example.org/plants HTTP/1.1\r\nHost: x\r\n\r\n');
+    const answer = await sendRaw(
+      service.port,
+      'POST http://example.org/plants HTTP/1.1\r\nHost: x\r\n\r\n',
+    );
     expect(answer.status).toBe(401);
   });
 });

@@ -28,9 +28,12 @@ describe('access tokens', () => {
     }
   });
 
-  it.each(['', 'plantstore_', 'x'.repeat(60), 'plantstore_' + '0'.repeat(49)])('%j is not one', (text) => {
-    expect(isWellFormedAccessToken(text)).toBe(false);
-  });
+  it.each(['', 'plantstore_', 'x'.repeat(60), 'plantstore_' + '0'.repeat(49)])(
+    '%j is not one',
+    (text) => {
+      expect(isWellFormedAccessToken(text)).toBe(false);
+    },
+  );
 
   it('are stored as SHA-256', () => {
     expect(hashAccessToken('abc').toString('hex')).toBe(

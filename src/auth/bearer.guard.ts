@@ -41,7 +41,10 @@ export class BearerGuard extends AuthGuard('bearer') {
   override handleRequest<User extends Caller>(error: unknown, caller: User | false): User {
     if (error) throw error as Error;
     if (!caller) {
-      throw new ServiceError(ErrorCode.tokenInvalid, 'The bearer token is not valid, or no longer.');
+      throw new ServiceError(
+        ErrorCode.tokenInvalid,
+        'The bearer token is not valid, or no longer.',
+      );
     }
     return caller;
   }

@@ -36,7 +36,10 @@ const bytes = (min: number, max: number) => {
 
 const httpUrl = z
   .string()
-  .refine((text) => /^https?:/i.test(text) && URL.canParse(text), 'must be an http:// or https:// address')
+  .refine(
+    (text) => /^https?:/i.test(text) && URL.canParse(text),
+    'must be an http:// or https:// address',
+  )
   .transform((text) => text.replace(/\/+$/, ''));
 
 const databaseUrl = z

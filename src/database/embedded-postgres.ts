@@ -81,7 +81,7 @@ const LOCK_NAME = 'lock';
 async function lockDataDir(dataDir: string, socketDir: string): Promise<Server> {
   const path = join(socketDir, LOCK_NAME);
   if (await isListening(path)) {
-    throw new DataDirInUseError(`${dataDir} is in use by another process of the Plant Store`);
+    throw new DataDirInUseError(`${dataDir} is in use by another process of the Plant Store.`);
   }
   await rm(path, { force: true });
   const lock = createServer((socket) => socket.destroy());
@@ -95,7 +95,9 @@ async function prepareDataDir(dataDir: string): Promise<void> {
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
-    throw new DataDirNotWritableError(`${dataDir} cannot be written (${reason})`);
+    throw new DataDirNotWritableError(
+      `${dataDir} cannot be written (${reason}). Set DATA_DIR to a folder of your own.`,
+    );
   }
 }
 

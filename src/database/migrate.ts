@@ -20,7 +20,10 @@ export async function migrate(config: DatabaseConfig): Promise<string[]> {
     try {
       await queryRunner.startTransaction();
       await queryRunner.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
-      const migrations = await new MigrationExecutor(dataSource, queryRunner).executePendingMigrations();
+      const migrations = await new MigrationExecutor(
+        dataSource,
+        queryRunner,
+      ).executePendingMigrations();
       await queryRunner.commitTransaction();
       return migrations.map((migration) => migration.name);
     } catch (error) {

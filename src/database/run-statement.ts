@@ -1,4 +1,5 @@
-import type { DataSource } from 'typeorm';
+import type { Client } from 'pg';
+import type { DataSource, QueryRunner } from 'typeorm';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { isUnavailable } from './postgres-errors.js';
@@ -21,7 +22,7 @@ export async function runStatement<Row>(
   try {
     return (await queryRunner.query(sql, [...parameters])) as Row[];
   } catch (error) {
-    await closeConnection(queryRunner.connect());
+    await closeConnection(queryRunner);
     throw isUnavailable(error) ? databaseUnavailable(error) : error;
   } finally {
     await queryRunner.release();
@@ -37,9 +38,9 @@ export function databaseUnavailable(cause: unknown): ServiceError {
 }
 
 /** Ends the connection without waiting for the server; the pool then drops it on release. */
-async function closeConnection(connection: Promise<{ end: () => Promise<void> }>): Promise<void> {
+async function closeConnection(queryRunner: QueryRunner): Promise<void> {
   try {
-    const client = await connection;
+    const client = (await queryRunner.connect()) as Client;
     client.end().catch(() => undefined);
   } catch {
     // There never was a connection.

@@ -13,7 +13,11 @@ const RETRY_AFTER_SECONDS = 1;
 const DISCARD_LIMIT_BYTES = 1024 * 1024;
 
 /** Answers with the Error schema and the header fields that belong to the error. */
-export function sendError(request: IncomingMessage, response: ServerResponse, error: ServiceError): void {
+export function sendError(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: ServiceError,
+): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;

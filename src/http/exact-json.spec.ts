@@ -66,12 +66,15 @@ describe('parseExactJson', () => {
     );
   });
 
-  it.each(['{"a":{"a":1}}', '[{"a":1},{"a":1}]', '{"a":"a","b":"a"}', '{"a":["a","a"]}', '["a","a"]'])(
-    'accepts %s, where no object has a name twice',
-    (text) => {
-      expect(() => parseExactJson(text)).not.toThrow();
-    },
-  );
+  it.each([
+    '{"a":{"a":1}}',
+    '[{"a":1},{"a":1}]',
+    '{"a":"a","b":"a"}',
+    '{"a":["a","a"]}',
+    '["a","a"]',
+  ])('accepts %s, where no object has a name twice', (text) => {
+    expect(() => parseExactJson(text)).not.toThrow();
+  });
 
   it('keeps __proto__ a member like any other', () => {
     const value = parseExactJson('{"__proto__": {"id": 1}}') as object;

@@ -65,7 +65,9 @@ function strictExpress(config: Config['http']): Application {
 /** RFC 9112 section 3.2: an HTTP/1.1 request without Host is answered with 400. */
 function refuseMissingHost(request: Request, _response: Response, next: NextFunction): void {
   const isMissing = request.headers.host === undefined && request.httpVersion === '1.1';
-  next(isMissing ? new ServiceError(ErrorCode.badRequest, 'The Host header is missing.') : undefined);
+  next(
+    isMissing ? new ServiceError(ErrorCode.badRequest, 'The Host header is missing.') : undefined,
+  );
 }
 
 /** Errors that Node meets before, or instead of, a request that Express could answer. */

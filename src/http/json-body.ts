@@ -96,10 +96,16 @@ async function readBody(request: Request, response: Response, limit: number): Pr
         settle(() => reject(bodyTooLarge(limit)));
       }
     };
-    const onEnd = () => settle(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    const onEnd = () =>
+      settle(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
     const onClose = () =>
       settle(() =>
-        reject(new ServiceError(ErrorCode.badRequest, 'The connection closed before the body was complete.')),
+        reject(
+          new ServiceError(
+            ErrorCode.badRequest,
+            'The connection closed before the body was complete.',
+          ),
+        ),
       );
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   });

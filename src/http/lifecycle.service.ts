@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
@@ -6,14 +7,39 @@ import { ServiceError } from '../errors/service-error.js';
  * Where the process stands between start and stop.
  *
  * - serving: all is well.
- * - draining: no new connections; what arrives on open ones is still answered, and the connection closed.
- * - stopping: the database is about to go; whatever still arrives is refused.
+ * - draining: no new connections; every request that still arrives is answered, and its connection closed.
+ * - stopping: the database is about to go; what still arrives is refused.
  */
 export type LifecyclePhase = 'serving' | 'draining' | 'stopping';
 
 @Injectable()
 export class LifecycleService {
-  phase: LifecyclePhase = 'serving';
+  private phase: LifecyclePhase = 'serving';
+  private readonly inFlight = new Set<ServerResponse>();
+
+  /**
+   * Takes note of a request.
+   *
+   * @throws ServiceError shuttingDown when it came too late
+   */
+  enter(response: ServerResponse): void {
+    if (this.phase !== 'serving') response.setHeader('Connection', 'close');
+    if (this.phase === 'stopping') throw shuttingDown();
+    this.inFlight.add(response);
+    response.once('close', () => this.inFlight.delete(response));
+  }
+
+  /** Sends clients away without losing a request: each is told with its answer to come back elsewhere. */
+  drain(): void {
+    this.phase = 'draining';
+    for (const response of this.inFlight) {
+      if (!response.headersSent) response.setHeader('Connection', 'close');
+    }
+  }
+
+  stop(): void {
+    this.phase = 'stopping';
+  }
 
   /** @throws ServiceError shuttingDown, for whoever decides where to send the next request */
   refuseUnlessServing(): void {
@@ -21,7 +47,7 @@ export class LifecycleService {
   }
 }
 
-export function shuttingDown(): ServiceError {
+function shuttingDown(): ServiceError {
   return new ServiceError(
     ErrorCode.shuttingDown,
     'This instance of the service is shutting down. Send the request again on a new connection.',

@@ -11,7 +11,10 @@ type MatchingLayer = Router['stack'][number] & { match(path: string): boolean };
 export function unmatchedRoute(router: Router, method: string, path: string): ServiceError {
   const allowedMethods = methodsOf(router, path);
   return allowedMethods.length === 0
-    ? new ServiceError(ErrorCode.pathNotFound, 'There is nothing at this path. Plants are sent to POST /plants.')
+    ? new ServiceError(
+        ErrorCode.pathNotFound,
+        'There is nothing at this path. Plants are sent to POST /plants.',
+      )
     : new MethodNotAllowedError(method, path, allowedMethods);
 }
 

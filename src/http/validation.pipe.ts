@@ -16,7 +16,10 @@ export class ValidationPipe implements PipeTransform {
       throw invalid('the body must be a JSON object');
     }
     const dto = plainToInstance(metatype as Type<object>, value, { excludeExtraneousValues: true });
-    const errors = validateSync(dto, { stopAtFirstError: true, validationError: { target: false } });
+    const errors = validateSync(dto, {
+      stopAtFirstError: true,
+      validationError: { target: false },
+    });
     if (errors.length > 0) {
       throw invalid(errors.flatMap(messagesOf).join('; '));
     }

@@ -28,7 +28,14 @@ export function buildDocument(app: INestApplication, baseUrl = DEFAULT_BASE_URL)
 }
 
 /** Removes what the generator adds without being asked, and says NewPlant as the specification does. */
-function tidy({ info, paths, components, servers, security, openapi }: OpenAPIObject): OpenAPIObject {
+function tidy({
+  info,
+  paths,
+  components,
+  servers,
+  security,
+  openapi,
+}: OpenAPIObject): OpenAPIObject {
   const { Plant, NewPlant, Error } = (components?.schemas ?? {}) as Record<string, Schema>;
   for (const { post } of Object.values(paths)) {
     if (post?.parameters?.length === 0) delete post.parameters;
@@ -51,7 +58,11 @@ function tidy({ info, paths, components, servers, security, openapi }: OpenAPIOb
 }
 
 /** What a schema adds to the one it extends: the generator writes the inherited properties out. */
-function extend(base: string, { properties = {}, required = [] }: Schema, baseSchema: Schema): Schema {
+function extend(
+  base: string,
+  { properties = {}, required = [] }: Schema,
+  baseSchema: Schema,
+): Schema {
   const isOwn = (name: string) => !(name in (baseSchema.properties ?? {}));
   return {
     allOf: [

@@ -20,7 +20,20 @@ export class PlantsController {
     description:
       'Stores the plant, once and for good. Sending the same plant again (same id, name and tag) answers 200 and stores nothing new, so retrying is safe. An id that belongs to a different plant is refused with error 40006.',
   })
-  @ApiBody({ type: NewPlant, description: 'The plant to store' })
+  @ApiBody({
+    type: NewPlant,
+    description: 'The plant to store',
+    examples: {
+      withTag: {
+        summary: 'With a tag',
+        value: { id: 1649503004888048, name: 'Equisetum fluviatile', tag: 'Equisetum' },
+      },
+      withoutTag: {
+        summary: 'Without a tag',
+        value: { id: 1371039225586142, name: 'Malva neglecta' },
+      },
+    },
+  })
   @ApiOkResponse({ type: Plant, description: 'The plant is stored' })
   @ApiErrorResponses()
   create(@JsonBody() plant: NewPlant): Promise<Plant> {

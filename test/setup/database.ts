@@ -28,7 +28,7 @@ async function openEmbedded(): Promise<TestDatabase> {
   const client = await connect(embedded.url);
   return {
     url: embedded.url,
-    query: async (sql, parameters) => (await client.query(sql, parameters)).rows,
+    query: (sql, parameters) => rowsOf(client, sql, parameters),
     async close() {
       await client.end();
       await embedded.close();
@@ -49,7 +49,7 @@ async function openSchema(serverUrl: string): Promise<TestDatabase> {
   await client.query(`CREATE SCHEMA ${schema}`);
   return {
     url: url.href,
-    query: async (sql, parameters) => (await client.query(sql, parameters)).rows,
+    query: (sql, parameters) => rowsOf(client, sql, parameters),
     async close() {
       await client.query(`DROP SCHEMA ${schema} CASCADE`);
       await client.end();
@@ -61,4 +61,12 @@ async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   return client;
+}
+
+async function rowsOf<Row extends pg.QueryResultRow>(
+  client: pg.Client,
+  sql: string,
+  parameters?: unknown[],
+): Promise<Row[]> {
+  return (await client.query<Row>(sql, parameters)).rows;
 }

@@ -10,9 +10,7 @@ import { PGlite } from '@electric-sql/pglite';
 export default async function globalSetup(): Promise<() => Promise<void>> {
   const dir = await mkdtemp(join(tmpdir(), 'plant-store-template-'));
   process.env['TEST_TEMPLATE_DIR'] = dir;
-  if (process.env['TEST_DATABASE_URL'] === undefined) {
-    const database = await PGlite.create(dir);
-    await database.close();
-  }
+  const database = await PGlite.create(dir);
+  await database.close();
   return () => rm(dir, { recursive: true });
 }

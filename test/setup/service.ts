@@ -81,7 +81,9 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
       }),
     request,
     storedPlants: () =>
-      database.query<StoredPlant>('SELECT id::text AS id, name, tag FROM plants ORDER BY plants.id'),
+      database.query<StoredPlant>(
+        'SELECT id::text AS id, name, tag FROM plants ORDER BY plants.id',
+      ),
     async close() {
       await stopApp(app, 1000);
       await proxy.close();

@@ -14,7 +14,8 @@ export function IsExactText(): PropertyDecorator {
       defaultMessage: (args) => {
         const value: unknown = args?.value;
         if (value === undefined) return '$property is missing';
-        if (typeof value !== 'string') return `$property must be a string, not ${jsonTypeOf(value)}`;
+        if (typeof value !== 'string')
+          return `$property must be a string, not ${jsonTypeOf(value)}`;
         return value.includes('\0')
           ? '$property contains the character U+0000, which cannot be stored'
           : '$property contains half of a surrogate pair, which is not a character';

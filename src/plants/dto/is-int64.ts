@@ -13,7 +13,8 @@ export function IsInt64(): PropertyDecorator {
       defaultMessage: (args) => {
         const value: unknown = args?.value;
         if (value === undefined) return '$property is missing';
-        const expected = '$property must be an integer from -9223372036854775808 to 9223372036854775807';
+        const expected =
+          '$property must be an integer from -9223372036854775808 to 9223372036854775807';
         return typeof value === 'number'
           ? `${expected}; this number is not`
           : `${expected}, not ${jsonTypeOf(value)}`;

@@ -1,0 +1,106 @@
+/** The direction of imports, as docs/architecture.md draws it. */
+const modules = 'plants|auth|health|metrics|openapi';
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-circles',
+      comment: 'Two files that need each other are one file, or three.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'errors-and-config-stand-alone',
+      comment: 'Everything may use them, so they use nothing of ours.',
+      severity: 'error',
+      from: { path: '^src/(errors|config)/' },
+      to: { path: '^src/', pathNot: '^src/(errors|config)/' },
+    },
+    {
+      name: 'errors-and-config-apart',
+      severity: 'error',
+      from: { path: '^src/(errors|config)/' },
+      to: { path: '^src/(errors|config)/', pathNot: '^src/$1/' },
+    },
+    {
+      name: 'foundations-do-not-know-features',
+      comment:
+        'The entities are the exception: the list of tables stands in database/database-options.ts.',
+      severity: 'error',
+      from: { path: '^src/(database|http|logging)/' },
+      to: { path: `^src/(${modules})/`, pathNot: '\\.entity\\.ts$' },
+    },
+    {
+      name: 'plants-do-not-know-auth',
+      comment: 'Who may call is decided before a plant is looked at.',
+      severity: 'error',
+      from: { path: '^src/plants/' },
+      to: { path: '^src/auth/' },
+    },
+    {
+      name: 'nothing-imports-the-entry-points',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^src/(main|cli)\\.ts$' },
+    },
+    {
+      name: 'only-entry-points-build-the-app',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(main|cli|app|app\\.module|cli\\.module)\\.ts$' },
+      to: { path: '^src/(app|app\\.module|cli\\.module)\\.ts$' },
+    },
+    {
+      name: 'express-stays-at-the-edge',
+      severity: 'error',
+      from: {
+        path: '^src/',
+        pathNot: '^src/(app\\.ts|(auth|http|errors|logging|metrics|openapi)/)',
+      },
+      to: { path: 'node_modules/(@types/)?express(-serve-static-core)?/' },
+    },
+    {
+      name: 'typeorm-stays-in-the-database',
+      severity: 'error',
+      from: {
+        path: '^src/',
+        pathNot: '^src/database/|\\.(entity|service|module)\\.ts$',
+      },
+      to: { path: 'node_modules/(typeorm|@nestjs/typeorm|pg)/' },
+    },
+    {
+      name: 'product-does-not-import-tests',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '\\.spec\\.ts$' },
+      to: { path: '^(test|bench)/|\\.spec\\.ts$' },
+    },
+    {
+      name: 'no-development-dependency-in-the-product',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '\\.spec\\.ts$' },
+      to: {
+        dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'],
+        dependencyTypesNot: ['type-only'],
+      },
+    },
+    {
+      name: 'nobody-is-forgotten',
+      comment: 'A file that nothing imports is dead.',
+      severity: 'error',
+      from: {
+        orphan: true,
+        pathNot: '\\.spec\\.ts$|\\.(e2e|browser)\\.ts$|^src/(main|cli)\\.ts$|data-source\\.ts$',
+      },
+      to: {},
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+    },
+  },
+};

@@ -1,0 +1,22 @@
+# syntax=docker/dockerfile:1
+FROM node:26.10.0-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# The image brings the runtime; the optional dependencies are that same runtime for other machines.
+RUN npm ci --omit=optional --include=dev
+COPY tsconfig.json tsconfig.build.json nest-cli.json ./
+COPY src ./src
+RUN npm run -s build && npm prune --omit=dev --omit=optional
+
+FROM node:26.10.0-bookworm-slim
+ENV NODE_ENV=production
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+USER node
+EXPOSE 3000
+HEALTHCHECK --interval=5s --timeout=3s --start-period=30s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 3000}/health/live`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+# Node itself, not npm, so that signals reach it.
+CMD ["node", "dist/main.js"]

@@ -1,0 +1,176 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parse as parseYaml } from 'yaml';
+import { describeApp } from '../src/app.js';
+import { startService, type TestService } from './setup/service.js';
+
+const ERROR = { $ref: '#/components/schemas/Error' };
+
+/** An answer with the Error schema, and examples that are checked below. */
+const errorResponse = (description: string) => ({
+  description,
+  content: { 'application/json': { schema: ERROR, examples: expect.any(Object) } },
+});
+
+/** Written by hand from the specification, not from what the generator puts out. */
+const EXPECTED = {
+  openapi: '3.1.0',
+  info: { title: 'OpenAPI Plant Store', version: '1.0.0', license: { name: 'MIT' } },
+  servers: [
+    {
+      url: '{base_url}',
+      variables: { base_url: { default: '.', description: 'Where the service is reached' } },
+    },
+  ],
+  security: [{ bearerAuth: [] }],
+  paths: {
+    '/plants': {
+      post: {
+        operationId: 'createPlant',
+        summary: 'Store a plant',
+        description: expect.any(String),
+        requestBody: {
+          required: true,
+          description: 'The plant to store',
+          content: {
+            'application/json': {
+              schema: { $ref: '#/components/schemas/NewPlant' },
+              examples: {
+                withTag: {
+                  summary: 'With a tag',
+                  value: { id: 1649503004888048, name: 'Equisetum fluviatile', tag: 'Equisetum' },
+                },
+                withoutTag: {
+                  summary: 'Without a tag',
+                  value: { id: 1371039225586142, name: 'Malva neglecta' },
+                },
+              },
+            },
+          },
+        },
+        responses: {
+          200: {
+            description: 'The plant is stored',
+            content: { 'application/json': { schema: { $ref: '#/components/schemas/Plant' } } },
+          },
+          400: errorResponse('The request failed'),
+          401: errorResponse('The bearer token is missing or not valid'),
+          '5XX': errorResponse(
+            'The service could not do its work; sending the same plant again is safe',
+          ),
+        },
+      },
+    },
+  },
+  components: {
+    securitySchemes: { bearerAuth: { type: 'http', scheme: 'bearer' } },
+    schemas: {
+      Plant: {
+        type: 'object',
+        required: ['name'],
+        properties: {
+          name: {
+            type: 'string',
+            description: 'The name of the plant',
+            examples: ['Equisetum fluviatile'],
+          },
+          tag: {
+            type: 'string',
+            description: 'Tag that specifies the type',
+            examples: ['Equisetum'],
+          },
+        },
+      },
+      NewPlant: {
+        allOf: [
+          { $ref: '#/components/schemas/Plant' },
+          {
+            type: 'object',
+            required: ['id'],
+            properties: {
+              id: {
+                type: 'integer',
+                format: 'int64',
+                description: 'Identification number of the plant',
+                examples: [1649503004888048],
+              },
+            },
+          },
+        ],
+      },
+      Error: {
+        type: 'object',
+        required: ['error', 'message'],
+        properties: {
+          error: { type: 'integer', format: 'int32', description: 'Numeric error value' },
+          message: { type: 'string', description: 'Error text' },
+        },
+      },
+    },
+  },
+};
+
+type Examples = Record<string, { summary: string; value: { error: number; message: string } }>;
+
+describe('the OpenAPI document', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.close());
+
+  it('is the specification', async () => {
+    expect(plain(await describeApp())).toEqual(EXPECTED);
+  });
+
+  it('is the same as generated, committed, and served as JSON and as YAML', async () => {
+    const generated = plain(await describeApp());
+    const committed = await readFile(new URL('../openapi.json', import.meta.url), 'utf8');
+    const json = await service.request('/openapi.json');
+    const yaml = await service.request('/openapi.yaml');
+    expect(committed).toBe(`${JSON.stringify(generated, null, 2)}\n`);
+    expect(json.headers.get('content-type')).toContain('application/json');
+    expect(json.body).toEqual(generated);
+    expect(yaml.headers.get('content-type')).toContain('yaml');
+    expect(parseYaml(yaml.body as string)).toEqual(generated);
+  });
+
+  it('gives examples of errors whose numbers fit the status they stand under', async () => {
+    const { paths } = plain(await describeApp()) as typeof EXPECTED;
+    const numbersUnder = (status: 400 | 401 | '5XX') => {
+      const examples = paths['/plants'].post.responses[status].content['application/json']
+        .examples as unknown as Examples;
+      return Object.values(examples).map(({ value }) => value.error);
+    };
+    expect(numbersUnder(400)).toEqual([40001, 40002, 40003, 40004, 40005, 40006]);
+    expect(numbersUnder(401)).toEqual([40100, 40101]);
+    expect(numbersUnder('5XX')).toEqual([50300, 50301, 50302]);
+  });
+
+  it('has examples that the service accepts', async () => {
+    const { examples } = EXPECTED.paths['/plants'].post.requestBody.content['application/json'];
+    for (const { value } of Object.values(examples)) {
+      const { id: _id, ...plant } = value;
+      expect(Number.isSafeInteger(value.id)).toBe(true);
+      expect(await service.post(JSON.stringify(value))).toMatchObject({ status: 200, body: plant });
+    }
+  });
+});
+
+it('BASE_URL becomes the default of base_url', async () => {
+  const service = await startService({ BASE_URL: 'https://plants.example.org/store/' });
+  try {
+    const { body } = await service.request('/openapi.json');
+    expect((body as typeof EXPECTED).servers[0]!.variables.base_url.default).toBe(
+      'https://plants.example.org/store',
+    );
+  } finally {
+    await service.close();
+  }
+});
+
+/** As it travels: without what JSON leaves out. */
+function plain(document: unknown): unknown {
+  return JSON.parse(JSON.stringify(document)) as unknown;
+}

@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { readConfig } from '../src/config/config.js';
+import { migrationDatabaseOptions, type DatabaseConfig } from '../src/database/database-options.js';
+import { migrate } from '../src/database/migrate.js';
+import { openTestDatabase, type TestDatabase } from './setup/database.js';
+
+describe('migrations', () => {
+  let database: TestDatabase;
+  let config: DatabaseConfig;
+
+  beforeEach(async () => {
+    database = await openTestDatabase();
+    config = { ...readConfig({}).database, url: database.url };
+  });
+  afterEach(() => database.close());
+
+  const tables = () =>
+    database.query<{ name: string }>(
+      'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1',
+    );
+
+  it('run once, however many replicas start at the same time', async () => {
+    const ran = await Promise.all(Array.from({ length: 5 }, () => migrate(config)));
+    expect(ran.filter((names) => names.length > 0)).toEqual([
+      ['CreatePlants1763600000000', 'CreateAccessTokens1763600100000'],
+    ]);
+    expect(await migrate(config)).toEqual([]);
+  });
+
+  it('make the schema that the entities describe, with named constraints', async () => {
+    await migrate(config);
+    const dataSource = await new DataSource(migrationDatabaseOptions(config)).initialize();
+    try {
+      const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
+      expect(upQueries.map(({ query }) => query)).toEqual([]);
+    } finally {
+      await dataSource.destroy();
+    }
+    const constraints = await database.query<{ name: string }>(
+      `SELECT conname AS name FROM pg_constraint
+       WHERE contype IN ('p', 'u', 'f', 'c') AND connamespace = current_schema()::regnamespace
+         AND conrelid <> 'migrations'::regclass
+       ORDER BY 1`,
+    );
+    expect(constraints.map(({ name }) => name)).toEqual([
+      'access_tokens_hash_key',
+      'access_tokens_pkey',
+      'plants_pkey',
+    ]);
+  });
+
+  it('can be taken back', async () => {
+    await migrate(config);
+    const dataSource = await new DataSource(migrationDatabaseOptions(config)).initialize();
+    try {
+      await dataSource.undoLastMigration();
+      await dataSource.undoLastMigration();
+    } finally {
+      await dataSource.destroy();
+    }
+    expect(await tables()).toEqual([{ name: 'migrations' }]);
+  });
+});

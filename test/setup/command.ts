@@ -1,0 +1,58 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A command of the built service, run as an operator runs it. */
+export interface Command {
+  readonly process: ChildProcessByStdio<null, Readable, Readable>;
+  /** What it wrote so far. */
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Waits until `pattern` appears on standard output. */
+  waitFor(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Waits for its end. */
+  exit(): Promise<number | null>;
+}
+
+/** @param args the script in dist/ and its arguments */
+export function runCommand(args: string[], env: Record<string, string> = {}): Command {
+  const child = spawn(process.execPath, args, {
+    cwd: ROOT,
+    // Nothing of the test's own environment, where DATABASE_URL may be set.
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const exited = once(child, 'close') as Promise<[number | null]>;
+  return {
+    process: child,
+    get stdout() {
+      return stdout;
+    },
+    get stderr() {
+      return stderr;
+    },
+    async waitFor(pattern) {
+      for (;;) {
+        const match = pattern.exec(stdout);
+        if (match !== null) return match;
+        const ended = await Promise.race([
+          once(child.stdout, 'data').then(() => false),
+          exited.then(() => true),
+        ]);
+        if (ended && !pattern.test(stdout)) {
+          throw new Error(
+            `The command ended before it wrote ${String(pattern)}: ${stdout}${stderr}`,
+          );
+        }
+      }
+    },
+    exit: async () => (await exited)[0],
+  };
+}
