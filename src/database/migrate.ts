@@ -1,8 +1,13 @@
-import { DataSource, MigrationExecutor } from 'typeorm';
+import { DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
 import { migrationDatabaseOptions, type DatabaseConfig } from './database-options.js';
 
 /** Any constant will do; every process that migrates this schema must use the same one. */
 const MIGRATION_LOCK = 0x706c616e74;
+
+/** The database cannot hold every name. */
+export class DatabaseEncodingError extends Error {
+  override readonly name = 'DatabaseEncodingError';
+}
 
 /**
  * Brings the schema up to date: every pending migration, in one transaction.
@@ -12,12 +17,14 @@ const MIGRATION_LOCK = 0x706c616e74;
  * to do.
  *
  * @returns the names of the migrations that ran
+ * @throws DatabaseEncodingError, or the error of the connection or the statement
  */
 export async function migrate(config: DatabaseConfig): Promise<string[]> {
   const dataSource = await new DataSource(migrationDatabaseOptions(config)).initialize();
   try {
     const queryRunner = dataSource.createQueryRunner();
     try {
+      await refuseOtherEncodings(queryRunner);
       await queryRunner.startTransaction();
       await queryRunner.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
       const migrations = await new MigrationExecutor(
@@ -34,5 +41,15 @@ export async function migrate(config: DatabaseConfig): Promise<string[]> {
     }
   } finally {
     await dataSource.destroy();
+  }
+}
+
+/** Any other encoding would refuse or repair names that UTF-8 can hold. */
+async function refuseOtherEncodings(queryRunner: QueryRunner): Promise<void> {
+  const [row] = (await queryRunner.query('SHOW server_encoding')) as { server_encoding: string }[];
+  if (row?.server_encoding !== 'UTF8') {
+    throw new DatabaseEncodingError(
+      `it uses the encoding ${row?.server_encoding}. Create it with ENCODING 'UTF8'.`,
+    );
   }
 }
