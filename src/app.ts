@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { isIPv6, type AddressInfo } from 'node:net';
+import { isIPv6, Server as NetServer, type AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
@@ -77,22 +78,36 @@ function urlOf({ address, port }: AddressInfo): string {
   }
 }
 
+/** How long a connection may stay idle after the listener closed: a request may be under way on it. */
+const IDLE_GRACE_MS = 1000;
+
 /**
- * Stops the service without losing a request: no new connections, requests in flight are answered, then
- * the connections to the database close.
+ * Stops the service without losing a request: readiness falls, after a delay nothing new is accepted,
+ * requests in flight are answered and their connections closed, then the database is let go.
  *
- * @param timeout milliseconds after which connections that are still open are cut
+ * The delay is there for load balancers to notice; after it and the time-out, in milliseconds, what is
+ * still in flight is refused and cut.
  */
-export async function stopApp(app: NestExpressApplication, timeout: number): Promise<void> {
+export async function stopApp(
+  app: NestExpressApplication,
+  { shutdownDelay, shutdownTimeout }: Pick<Config['http'], 'shutdownDelay' | 'shutdownTimeout'>,
+): Promise<void> {
   const lifecycle = app.get(LifecycleService);
   const server = app.getHttpServer();
   lifecycle.drain();
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  if (shutdownDelay > 0) await delay(shutdownDelay);
+  // Of net, not of http: that one would cut idle connections at once, requests on their way included.
+  const closed = new Promise<void>((resolve) => {
+    NetServer.prototype.close.call(server, () => resolve());
+  });
+  const idle = setTimeout(() => server.closeIdleConnections(), IDLE_GRACE_MS);
   const deadline = setTimeout(() => {
     lifecycle.stop();
-    server.closeAllConnections();
-  }, timeout);
+    // In the next turn of the event loop: the refusals are on their way by then.
+    setImmediate(() => server.closeAllConnections());
+  }, shutdownTimeout);
   await closed;
+  clearTimeout(idle);
   clearTimeout(deadline);
   lifecycle.stop();
   await app.close();

@@ -1,5 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import { AuthModule } from './auth/auth.module.js';
+import { AccessTokensModule } from './auth/access-tokens.module.js';
 import type { DatabaseConfig } from './database/database-options.js';
 import { DatabaseModule } from './database/database.module.js';
 
@@ -7,6 +7,6 @@ import { DatabaseModule } from './database/database.module.js';
 export class CliModule {
   /** The command line needs the database and the tokens, and no HTTP. */
   static register(config: DatabaseConfig): DynamicModule {
-    return { module: CliModule, imports: [DatabaseModule.register(config), AuthModule] };
+    return { module: CliModule, imports: [DatabaseModule.register(config), AccessTokensModule] };
   }
 }

@@ -1,5 +1,5 @@
 import { NestFactory } from '@nestjs/core';
-import { Command } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { describeApp } from './app.js';
 import { AccessTokensService } from './auth/access-tokens.service.js';
 import { CliModule } from './cli.module.js';
@@ -7,22 +7,14 @@ import { readConfig } from './config/config.js';
 import { joinDatabase, type OpenDatabase } from './database/open-database.js';
 import { prepareDatabase } from './database/prepare-database.js';
 import { explainStartError } from './start-errors.js';
+import { addTokenCommands, CommandError } from './token-commands.js';
 
 const program = new Command('npm run -s')
   .description('Commands of the Plant Store. They work beside a running service.')
-  .showHelpAfterError();
+  .showHelpAfterError()
+  .exitOverride();
 
-const token = program.command('token').description('access tokens');
-
-token
-  .command('create')
-  .argument('<name>', 'who will use the token, such as "greenhouse"')
-  .description('print a new token, which is shown only this once')
-  .action((name: string) =>
-    withTokens(async (tokens) => {
-      process.stdout.write(`${await tokens.create(name)}\n`);
-    }),
-  );
+addTokenCommands(program.command('token').description('access tokens'), withTokens);
 
 program
   .command('migrate')
@@ -62,9 +54,17 @@ function withTokens(action: (tokens: AccessTokensService) => Promise<void>): Pro
   });
 }
 
+/** 0: done; 1: it could not be done; 2: the command was not understood. */
 try {
   await program.parseAsync();
 } catch (error) {
-  process.stderr.write(`${explainStartError(error)}\n`);
-  process.exitCode = 1;
+  if (error instanceof CommanderError) {
+    // Commander has said what is wrong, or shown the help that was asked for.
+    process.exitCode = error.exitCode === 0 ? 0 : 2;
+  } else {
+    process.stderr.write(
+      `${error instanceof CommandError ? error.message : explainStartError(error)}\n`,
+    );
+    process.exitCode = 1;
+  }
 }

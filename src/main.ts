@@ -17,7 +17,7 @@ async function start(): Promise<void> {
     const app = await createApp({ ...config, database: database.config });
     const url = await listen(app, config.http);
     stopOnSignal(async () => {
-      await stopApp(app, config.http.shutdownTimeout);
+      await stopApp(app, config.http);
       await database.close();
     });
     say(`The Plant Store listens on ${url}`);

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { ConfigError } from './config/config.js';
 import { DataDirInUseError, DataDirNotWritableError } from './database/embedded-postgres.js';
 import { DatabaseStartError } from './database/prepare-database.js';
@@ -13,7 +14,7 @@ const LISTEN_ERRORS: Readonly<Record<string, string>> = {
 
 /** What an operator reads when a command cannot start: one line, or a stack trace if the fault is ours. */
 export function explainStartError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof Error)) return inspect(error);
   if (EXPECTED.some((expected) => error instanceof expected)) return error.message;
   const { syscall, code, address, hostname, port } = error as NodeJS.ErrnoException & {
     address?: string;

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openConnection, readAnswers, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
@@ -91,6 +92,69 @@ describe('what Node refuses by itself is answered with an Error, too', () => {
     const [answer] = await readAnswers(socket, 1);
     expect(JSON.parse(answer!.body)).toMatchObject({ error: 40000 });
     socket.destroy();
+  });
+
+  it('garbage behind a request that is being answered does not take its answer', async () => {
+    for (const garbage of ['garbage\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n']) {
+      const socket = await openConnection(service.port);
+      const body = '{"id":5,"name":"a"}';
+      socket.write(head([`Content-Length: ${body.length}`]) + body + garbage);
+      const [first, second] = await readAnswers(socket);
+      expect(first).toMatchObject({ status: 200, body: '{"name":"a"}' });
+      expect(JSON.parse(second!.body)).toMatchObject({ error: expect.any(Number) });
+      expect(second!.headers['connection']).toBe('close');
+    }
+  });
+
+  it('a request is answered once, even if its body breaks after the answer', async () => {
+    const socket = await openConnection(service.port);
+    socket.write('POST /plants HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
+    expect(await readAnswers(socket, 1)).toMatchObject([{ status: 401 }]);
+    socket.on('error', () => undefined);
+    socket.write('zz\r\n');
+    expect(await readAnswers(socket)).toEqual([]);
+  });
+
+  it.each(['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'garbage\r\n\r\n'])(
+    'a reset after %j harms nobody',
+    async (bytes) => {
+      for (let i = 0; i < 20; i++) {
+        const socket = await openConnection(service.port);
+        socket.write(bytes);
+        await once(socket, 'data');
+        socket.resetAndDestroy();
+      }
+      expect(await service.request('/health/live')).toMatchObject({ status: 200 });
+    },
+  );
+
+  it.each(['a, b', 'a b', 'a/c', 'user@a', 'a:b'])('the Host %j is 40000', async (host) => {
+    const answer = await sendRaw(
+      service.port,
+      `GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+    );
+    expect(JSON.parse(answer.body)).toMatchObject({ error: 40000 });
+  });
+
+  it.each(['a', 'a:80', '127.0.0.1:3000', '[::1]:3000', 'xn--e1afmkfd.example'])(
+    'the Host %j is fine',
+    async (host) => {
+      const answer = await sendRaw(
+        service.port,
+        `GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+      );
+      expect(answer.status).toBe(200);
+    },
+  );
+
+  it('HTTP/1.0 needs no Host, and its Expect is ignored', async () => {
+    const body = '{"id":6,"name":"a"}';
+    const request = head([`Content-Length: ${body.length}`, 'Expect: 100-continue']) + body;
+    const answer = await sendRaw(
+      service.port,
+      request.replace('HTTP/1.1', 'HTTP/1.0').replace('Host: x\r\n', ''),
+    );
+    expect(answer.status).toBe(200);
   });
 
   it('a client that hangs up in the middle of a body harms nobody', async () => {

@@ -35,6 +35,7 @@ describe('the request body', () => {
   it.each([
     ['neither length nor type', []],
     ['length 0', ['Content-Length: 0']],
+    ['length 00', ['Content-Length: 00']],
     ['length 0 and the right type', ['Content-Type: application/json', 'Content-Length: 0']],
     ['no length and the right type', ['Content-Type: application/json']],
   ])('missing, with %s, is 40001', async (_kind, lines) => {
@@ -52,7 +53,9 @@ describe('the request body', () => {
     'application/json; charset=utf-8',
     'application/json;charset="UTF-8"',
     'application/json; charset=utf8',
-    'application/json; profile="x"',
+    'application/json; profile="a; charset=latin1"',
+    'application/json;',
+    'application/json ; charset=utf-8',
   ])('of type %s is accepted', async (type) => {
     expect((await service.post(PLANT, { 'content-type': type })).status).toBe(200);
   });
@@ -67,6 +70,11 @@ describe('the request body', () => {
     'application/json; charset=iso-8859-1',
     'application/json; charset=utf-16',
     'application/json, application/json',
+    'application/json; charset=utf-8; charset=latin1',
+    'application/json; charset',
+    'application/json; =x',
+    'application/json x',
+    'application/jso',
     'json',
     '*/*',
   ])('of type %s is 40002', async (type) => {

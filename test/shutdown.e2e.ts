@@ -32,7 +32,7 @@ describe('a service that is told to stop', () => {
     const socket = await openConnection(service.port);
     socket.write(head());
     await readAnswers(socket, 1); // 100 Continue: the request is in flight
-    const stopped = stopApp(service.app, 10_000);
+    const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: 10_000 });
     await expect(openConnection(service.port)).rejects.toThrow('ECONNREFUSED');
     socket.write(BODY);
     const answers = await readAnswers(socket);
@@ -41,11 +41,37 @@ describe('a service that is told to stop', () => {
     expect(await service.storedPlants()).toHaveLength(1);
   });
 
-  it('cuts what is still open at the deadline', async () => {
+  it('answers a request that was on its way on an idle connection', async () => {
+    const socket = await openConnection(service.port);
+    const live = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
+    socket.write(live);
+    await readAnswers(socket, 1);
+    const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: 10_000 });
+    socket.write(live);
+    expect(await readAnswers(socket)).toMatchObject([
+      { status: 200, headers: { connection: 'close' } },
+    ]);
+    await stopped;
+  });
+
+  it('is not ready from the first moment, but serves until the delay is over', async () => {
+    const stopped = stopApp(service.app, { shutdownDelay: 300, shutdownTimeout: 10_000 });
+    const ready = await service.request('/health/ready');
+    expect(ready).toMatchObject({ status: 503, body: { error: 50302 } });
+    expect(ready.headers.get('connection')).toBe('close');
+    expect(await service.post(BODY)).toMatchObject({ status: 200 });
+    await stopped;
+  });
+
+  it('refuses with 50302 what is still in flight at the deadline', async () => {
     const socket = await openConnection(service.port);
     socket.write(head());
     await readAnswers(socket, 1);
-    await stopApp(service.app, 50);
+    const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: 50 });
+    const [answer] = await readAnswers(socket);
+    expect(answer).toMatchObject({ status: 503, headers: { connection: 'close' } });
+    expect(JSON.parse(answer!.body)).toMatchObject({ error: 50302 });
+    await stopped;
     expect(await service.storedPlants()).toEqual([]);
   });
 });

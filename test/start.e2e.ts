@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -17,7 +18,7 @@ describe('started on the embedded database', () => {
 
   beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
-    await cp(process.env['TEST_TEMPLATE_DIR']!, dataDir, { recursive: true });
+    await cp(process.env['TEST_TEMPLATE_DIR']!, join(dataDir, 'postgres'), { recursive: true });
     started = [];
   });
   afterEach(async () => {
@@ -91,6 +92,63 @@ describe('started on the embedded database', () => {
     expect(second.stderr).toBe(`${dataDir} is in use by another process of the Plant Store.\n`);
   });
 
+  it('of many that start at once on one data folder, one serves and the others are refused', async () => {
+    const services = Array.from({ length: 4 }, () => start());
+    const outcomes = await Promise.all(
+      services.map((service) =>
+        Promise.race([
+          service.waitFor(/listens on/).then(
+            () => 'serves',
+            () => 'refused',
+          ),
+          service.exit().then(() => 'refused'),
+        ]),
+      ),
+    );
+    expect(outcomes.toSorted()).toEqual(['refused', 'refused', 'refused', 'serves']);
+    const refused = services.filter((_, i) => outcomes[i] === 'refused');
+    for (const service of refused) {
+      expect(await service.exit()).toBe(1);
+      expect(service.stderr).toBe(`${dataDir} is in use by another process of the Plant Store.\n`);
+    }
+  });
+
+  it('the temporary folder of the system does not matter', async () => {
+    await start().waitFor(/listens on/);
+    const second = start({ TMPDIR: dataDir });
+    expect(await second.exit()).toBe(1);
+    expect(second.stderr).toContain('is in use');
+    const create = runCommand([CLI, 'token', 'create', 'x'], {
+      DATA_DIR: dataDir,
+      TMPDIR: dataDir,
+    });
+    expect(await create.exit()).toBe(0);
+  });
+
+  it('a data folder with a long path works, too', async () => {
+    const service = start({ DATA_DIR: join(dataDir, 'x'.repeat(120)) });
+    expect(await run(`${await curlOf(service)} -sS`)).toContain('Equisetum');
+  });
+
+  it('an interrupted first start does no harm', async () => {
+    const env = { DATA_DIR: join(dataDir, 'fresh') };
+    const first = start(env);
+    await first.waitFor(/Opening/);
+    while (!existsSync(join(env.DATA_DIR, 'postgres.unfinished', 'PG_VERSION'))) {
+      await new Promise(setImmediate);
+    }
+    first.process.kill('SIGKILL');
+    await first.exit();
+    await start(env).waitFor(/listens on/);
+  });
+
+  it('commands wait for each other where no service runs', async () => {
+    const commands = Array.from({ length: 3 }, (_, i) =>
+      runCommand([CLI, 'token', 'create', `name ${i}`], { DATA_DIR: dataDir }),
+    );
+    expect(await Promise.all(commands.map((command) => command.exit()))).toEqual([0, 0, 0]);
+  });
+
   it('a port that is taken is one line', async () => {
     const other = createServer();
     await once(other.listen(0, '127.0.0.1'), 'listening');
@@ -111,6 +169,11 @@ describe('a start that cannot succeed', () => {
       'a data folder that cannot be made',
       { DATA_DIR: '/dev/null/data' },
       /^\/dev\/null\/data cannot be written \(ENOTDIR\)\. Set DATA_DIR to a folder of your own\.\n$/,
+    ],
+    [
+      'a data folder in a place where folders cannot be made',
+      { DATA_DIR: '/proc/plants' },
+      /^\/proc\/plants cannot be written \(\w+\)\. Set DATA_DIR to a folder of your own\.\n$/,
     ],
     [
       'a database that stays away',

@@ -1,36 +1,33 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { LRUCache } from 'lru-cache';
-import { Repository } from 'typeorm';
+import { Repository, type EntityManager } from 'typeorm';
 import { runStatement } from '../database/run-statement.js';
 import { AccessTokenEntity } from './access-token.entity.js';
-import { generateAccessToken, hashAccessToken, isWellFormedAccessToken } from './access-token.js';
+import { generateAccessToken, hashAccessToken } from './access-token.js';
+import type { Caller } from './caller.js';
 
-/** Who sent a request. */
-export interface Caller {
-  /** The name the token was created under. */
-  readonly tokenName: string;
-}
+/** What there is to know about a token; the token itself is not known to anybody but its user. */
+export type AccessTokenInfo = Omit<AccessTokenEntity, 'hash'>;
 
-/** How long a verdict is believed, and so how long a revoked token may go on working. */
-const CACHE_TTL_MS = 5000;
-const CACHE_SIZE = 10_000;
+const IS_LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())';
 
-const DEVELOPMENT = 'development';
+const FIND = `SELECT id, name, hash, expires_at FROM access_tokens WHERE hash = $1 AND ${IS_LIVE}`;
 
-const FIND = `
-  SELECT name FROM access_tokens
-  WHERE hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`;
+/** The condition makes sure that many replicas together write no more often than one. */
+const RECORD_USE = `
+  UPDATE access_tokens SET last_used_at = now()
+  WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`;
 
+/** No name that a person would choose: all tokens of this name end with every start. */
+const DEVELOPMENT = 'development (made at the start)';
+
+/**
+ * The life of access tokens. A name stands for whoever uses them; it may have several tokens, as it does
+ * while one replaces another.
+ */
 @Injectable()
 export class AccessTokensService {
-  /** Verdicts by the token's hash; false stands for a token that is not valid. */
-  private readonly verdicts = new LRUCache<string, Caller | false>({
-    max: CACHE_SIZE,
-    ttl: CACHE_TTL_MS,
-  });
-
   constructor(
     @InjectRepository(AccessTokenEntity) private readonly tokens: Repository<AccessTokenEntity>,
   ) {}
@@ -38,16 +35,11 @@ export class AccessTokensService {
   /**
    * Makes a token.
    *
+   * @param lifetime milliseconds; undefined means for ever
    * @returns the token, which cannot be had a second time
    */
-  async create(name: string): Promise<string> {
-    const token = generateAccessToken();
-    await this.tokens.insert({
-      id: randomBytes(6).toString('hex'),
-      name,
-      hash: hashAccessToken(token),
-    });
-    return token;
+  create(name: string, lifetime?: number): Promise<string> {
+    return this.insert(this.tokens.manager, name, lifetime);
   }
 
   /** Makes the token of a developer's own machine; the ones of earlier starts stop working. */
@@ -56,26 +48,101 @@ export class AccessTokensService {
     return this.create(DEVELOPMENT);
   }
 
+  /** All tokens, the oldest first. */
+  list(): Promise<AccessTokenInfo[]> {
+    return this.tokens.find({
+      select: {
+        id: true,
+        name: true,
+        createdAt: true,
+        expiresAt: true,
+        revokedAt: true,
+        lastUsedAt: true,
+      },
+      order: { createdAt: 'ASC', id: 'ASC' },
+    });
+  }
+
+  /** The live tokens with this name or id. */
+  findLive(nameOrId: string): Promise<AccessTokenInfo[]> {
+    return findLive(this.tokens.manager, nameOrId);
+  }
+
+  /** Ends tokens for good. */
+  async revoke(ids: readonly string[]): Promise<void> {
+    await this.tokens.query(
+      'UPDATE access_tokens SET revoked_at = now() WHERE id = ANY($1) AND revoked_at IS NULL',
+      [ids],
+    );
+  }
+
   /**
-   * Who the token stands for, or undefined if it is unknown, expired or revoked.
+   * Makes a token to replace all live ones of a name, which end after the grace.
+   *
+   * @param grace milliseconds in which the old ones still work
+   * @param lifetime of the new one, in milliseconds; by default the same as that of the newest old one
+   * @returns the new token, or undefined if the name has no live token
+   */
+  rotate(name: string, grace: number, lifetime?: number): Promise<string | undefined> {
+    return this.tokens.manager.transaction(async (manager) => {
+      const old = (await findLive(manager, name)).filter((token) => token.name === name);
+      const newest = old.at(-1);
+      if (newest === undefined) return undefined;
+      await manager.query(
+        `UPDATE access_tokens SET expires_at = LEAST(expires_at, now() + $2 * interval '1 millisecond')
+         WHERE id = ANY($1)`,
+        [old.map(({ id }) => id), grace],
+      );
+      return this.insert(manager, name, lifetime ?? lifetimeOf(newest));
+    });
+  }
+
+  /**
+   * Who a token of ours stands for, or undefined if it is unknown, expired or revoked.
    *
    * @throws ServiceError databaseUnavailable when that cannot be found out
    */
-  async verify(token: string): Promise<Caller | undefined> {
-    if (!isWellFormedAccessToken(token)) return undefined;
+  async find(token: string): Promise<Caller | undefined> {
     const hash = hashAccessToken(token);
-    const key = hash.toString('base64');
-    let verdict = this.verdicts.get(key);
-    if (verdict === undefined) {
-      verdict = await this.find(hash);
-      this.verdicts.set(key, verdict);
-    }
-    return verdict || undefined;
+    const dataSource = this.tokens.manager.dataSource;
+    const [found] = await runStatement<{
+      id: string;
+      name: string;
+      hash: Buffer;
+      expires_at: Date | null;
+    }>(dataSource, FIND, [hash]);
+    // The index compared hashes already, and byte by byte; that tells nothing about a token.
+    if (found === undefined || !timingSafeEqual(found.hash, hash)) return undefined;
+    return { name: found.name, tokenId: found.id, expiresAt: found.expires_at?.getTime() };
   }
 
-  private async find(hash: Buffer): Promise<Caller | false> {
-    const dataSource = this.tokens.manager.dataSource;
-    const [found] = await runStatement<{ name: string }>(dataSource, FIND, [hash]);
-    return found !== undefined && { tokenName: found.name };
+  /** Writes down that a token was used; at most once a minute, whoever calls it how often. */
+  async recordUse(id: string): Promise<void> {
+    await runStatement(this.tokens.manager.dataSource, RECORD_USE, [id]);
   }
+
+  private async insert(manager: EntityManager, name: string, lifetime?: number): Promise<string> {
+    const token = generateAccessToken();
+    // The clock of the database decides about expiry, so it also says when that is.
+    await manager.query(
+      `INSERT INTO access_tokens (id, name, hash, expires_at)
+       VALUES ($1, $2, $3, now() + $4 * interval '1 millisecond')`,
+      [randomBytes(6).toString('hex'), name, hashAccessToken(token), lifetime ?? null],
+    );
+    return token;
+  }
+}
+
+function findLive(manager: EntityManager, nameOrId: string): Promise<AccessTokenInfo[]> {
+  return manager
+    .createQueryBuilder(AccessTokenEntity, 'token')
+    .select(['token.id', 'token.name', 'token.createdAt', 'token.expiresAt', 'token.lastUsedAt'])
+    .where('(token.id = :nameOrId OR token.name = :nameOrId)', { nameOrId })
+    .andWhere(IS_LIVE)
+    .orderBy('token.created_at')
+    .getMany();
+}
+
+function lifetimeOf({ createdAt, expiresAt }: AccessTokenInfo): number | undefined {
+  return expiresAt === null ? undefined : expiresAt.getTime() - createdAt.getTime();
 }

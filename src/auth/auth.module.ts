@@ -1,13 +1,11 @@
 import { Module } from '@nestjs/common';
 import { PassportModule } from '@nestjs/passport';
-import { TypeOrmModule } from '@nestjs/typeorm';
-import { AccessTokenEntity } from './access-token.entity.js';
-import { AccessTokensService } from './access-tokens.service.js';
+import { AccessTokensModule } from './access-tokens.module.js';
 import { BearerStrategy } from './bearer.strategy.js';
+import { TokenVerifierService } from './token-verifier.service.js';
 
 @Module({
-  imports: [PassportModule, TypeOrmModule.forFeature([AccessTokenEntity])],
-  providers: [AccessTokensService, BearerStrategy],
-  exports: [AccessTokensService],
+  imports: [PassportModule, AccessTokensModule],
+  providers: [TokenVerifierService, BearerStrategy],
 })
 export class AuthModule {}

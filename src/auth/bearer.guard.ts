@@ -4,7 +4,7 @@ import { AuthGuard } from '@nestjs/passport';
 import type { Request } from 'express';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
-import type { Caller } from './access-tokens.service.js';
+import type { Caller } from './caller.js';
 import { IS_PUBLIC } from './public.decorator.js';
 
 /** Lets a request in if its route is public or its Authorization header carries a valid bearer token. */
@@ -28,14 +28,16 @@ export class BearerGuard extends AuthGuard('bearer') {
    * plainest form.
    */
   override getRequest(context: ExecutionContext): object {
-    const token = bearerToken(context.switchToHttp().getRequest<Request>().headers.authorization);
+    const request = context.switchToHttp().getRequest<Request>();
+    const token = bearerToken(request.headers.authorization);
     if (token === undefined) {
       throw new ServiceError(
         ErrorCode.tokenMissing,
         'A bearer token is needed: send the header Authorization: Bearer <token>.',
       );
     }
-    return { headers: { authorization: `Bearer ${token}` } };
+    // A connection that is gone has no address; nobody will read its answer.
+    return { headers: { authorization: `Bearer ${token}` }, address: request.ip ?? '::' };
   }
 
   override handleRequest<User extends Caller>(error: unknown, caller: User | false): User {

@@ -1,16 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
-import { AccessTokensService, type Caller } from './access-tokens.service.js';
+import type { Caller } from './caller.js';
+import { TokenVerifierService } from './token-verifier.service.js';
 
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
-  constructor(private readonly accessTokens: AccessTokensService) {
-    super();
+  constructor(private readonly tokenVerifier: TokenVerifierService) {
+    super({ passReqToCallback: true });
   }
 
-  /** Called by Passport with the token of a request. */
-  async validate(token: string): Promise<Caller | false> {
-    return (await this.accessTokens.verify(token)) ?? false;
+  /** Called by Passport with what the guard let it see of a request, and the token in it. */
+  async validate({ address }: { address: string }, token: string): Promise<Caller | false> {
+    return (await this.tokenVerifier.verify(token, address)) ?? false;
   }
 }

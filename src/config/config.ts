@@ -42,6 +42,16 @@ const httpUrl = z
   )
   .transform((text) => text.replace(/\/+$/, ''));
 
+/** Whoever can change the keys on their way can sign; only this machine may do without TLS. */
+const issuerUrl = z
+  .string()
+  .refine(
+    (text) =>
+      /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))/i.test(text) &&
+      URL.canParse(text),
+    'must be an https:// address',
+  );
+
 const databaseUrl = z
   .string()
   .refine(isDatabaseUrl, 'must be an address such as postgres://user:password@host:5432/database');
@@ -64,13 +74,28 @@ const environment = z
     BODY_LIMIT: bytes(1, 16 * 1024 * 1024).default(64 * 1024),
     REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
     MAX_PENDING_REQUESTS: integer(1, 100_000).default(1000),
+    SHUTDOWN_DELAY_MS: integer(0, 600_000).default(0),
     SHUTDOWN_TIMEOUT_MS: integer(0, 600_000).default(10_000),
+    TRUSTED_PROXY_HOPS: integer(0, 100).default(0),
+    AUTH_FAILURES_PER_MINUTE: integer(1, 1_000_000).default(300),
+    OIDC_ISSUER: issuerUrl.optional(),
+    OIDC_AUDIENCE: z.string().optional(),
     DATA_DIR: z.string().default('.data'),
     DATABASE_URL: databaseUrl.optional(),
     DATABASE_POOL_SIZE: integer(1, 1000).default(10),
     DATABASE_CONNECT_TIMEOUT_MS: integer(10, 60_000).default(1500),
     DATABASE_QUERY_TIMEOUT_MS: integer(10, 60_000).default(1500),
     DATABASE_START_TIMEOUT_MS: integer(0, 600_000).default(30_000),
+  })
+  .superRefine((env, context) => {
+    for (const [name, other] of [
+      ['OIDC_ISSUER', 'OIDC_AUDIENCE'],
+      ['OIDC_AUDIENCE', 'OIDC_ISSUER'],
+    ] as const) {
+      if (env[name] === undefined && env[other] !== undefined) {
+        context.addIssue({ code: 'custom', path: [name], message: `must be set with ${other}` });
+      }
+    }
   })
   .transform((env) => ({
     http: {
@@ -79,7 +104,17 @@ const environment = z
       bodyLimit: env.BODY_LIMIT,
       requestTimeout: env.REQUEST_TIMEOUT_MS,
       maxPendingRequests: env.MAX_PENDING_REQUESTS,
+      shutdownDelay: env.SHUTDOWN_DELAY_MS,
       shutdownTimeout: env.SHUTDOWN_TIMEOUT_MS,
+      trustedProxyHops: env.TRUSTED_PROXY_HOPS,
+    },
+    auth: {
+      failuresPerMinute: env.AUTH_FAILURES_PER_MINUTE,
+      /** undefined means that only tokens of our own are accepted. */
+      oidc:
+        env.OIDC_ISSUER !== undefined && env.OIDC_AUDIENCE !== undefined
+          ? { issuer: env.OIDC_ISSUER, audience: env.OIDC_AUDIENCE }
+          : undefined,
     },
     /** Where clients reach the service; undefined means where they found the document. */
     baseUrl: env.BASE_URL,

@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { access, chmod, constants, mkdir, realpath, rm } from 'node:fs/promises';
-import { connect, createServer, type Server } from 'node:net';
+import { access, constants, mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { PGlite } from '@electric-sql/pglite';
-import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
+import { createPostgresSocketServer } from './postgres-socket-server.js';
 
 /** A running embedded Postgres: where to reach it, and how to stop it. */
 export interface EmbeddedPostgres {
@@ -23,35 +23,36 @@ export class DataDirNotWritableError extends Error {
   override readonly name = 'DataDirNotWritableError';
 }
 
-/** Far more than the pool of one service and a command beside it; connections are cheap here. */
-const MAX_CONNECTIONS = 1100;
+/** The name libpq and pg derive from port 5432. */
+const SOCKET_NAME = '.s.PGSQL.5432';
 
 /**
- * Starts Postgres inside this process, with its files in `dataDir`, and lets pg connect to it through a
- * Unix socket that only this user can reach: the embedded server asks for no password.
+ * Starts Postgres inside this process, with its files below `dataDir`, and lets pg connect to it through a
+ * Unix socket that only this user can use: the embedded server asks for no password.
  *
- * @throws DataDirInUseError when another process serves this folder
+ * @param isShared whether other processes may join: a command that is soon over is no good host
+ * @throws DataDirInUseError when another process has the folder open
  * @throws DataDirNotWritableError when the folder cannot be used
  */
-export async function startEmbeddedPostgres(dataDir: string): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(
+  dataDir: string,
+  isShared: boolean,
+): Promise<EmbeddedPostgres> {
   await prepareDataDir(dataDir);
-  const socketDir = await socketDirOf(dataDir);
-  const lock = await lockDataDir(dataDir, socketDir);
+  const lock = lockDataDir(dataDir);
   try {
-    const socketPath = join(socketDir, SOCKET_NAME);
-    // A process that was killed leaves its socket behind.
+    const database = await openDatabase(dataDir);
+    const socketDir = isShared ? await openSocketDir(dataDir) : await makePrivateDir();
+    const socketPath = join(socketDir.path, SOCKET_NAME);
+    // A process that was killed leaves its socket behind; nobody else can be using it under our lock.
     await rm(socketPath, { force: true });
-    const database = await PGlite.create(dataDir);
-    const server = new PGLiteSocketServer({
-      db: database,
-      path: socketPath,
-      maxConnections: MAX_CONNECTIONS,
-    });
-    await server.start();
+    const server = createPostgresSocketServer(database);
+    await once(server.listen(socketPath), 'listening');
     return {
-      url: urlOf(socketDir),
+      url: urlOf(socketDir.path),
       async close() {
-        await server.stop();
+        server.close();
+        await socketDir.close();
         await database.close();
         lock.close();
       },
@@ -62,36 +63,19 @@ export async function startEmbeddedPostgres(dataDir: string): Promise<EmbeddedPo
   }
 }
 
-/** The address of the embedded Postgres that another process runs on this folder, if one does. */
-export async function findEmbeddedPostgres(dataDir: string): Promise<string | undefined> {
-  try {
-    const socketDir = await socketDirOf(dataDir);
-    return (await isListening(join(socketDir, LOCK_NAME))) ? urlOf(socketDir) : undefined;
-  } catch {
-    return undefined;
+/** Joins the embedded Postgres that another process serves on this folder, if one does. */
+export async function joinEmbeddedPostgres(dataDir: string): Promise<EmbeddedPostgres | undefined> {
+  const socketDir = await openSocketDir(dataDir);
+  if (await isListening(join(socketDir.path, SOCKET_NAME))) {
+    return { url: urlOf(socketDir.path), close: () => socketDir.close() };
   }
-}
-
-/** The name libpq and pg derive from port 5432. */
-const SOCKET_NAME = '.s.PGSQL.5432';
-
-/** Two processes on one data folder destroy it. A listening socket is a lock that dies with its process. */
-const LOCK_NAME = 'lock';
-
-async function lockDataDir(dataDir: string, socketDir: string): Promise<Server> {
-  const path = join(socketDir, LOCK_NAME);
-  if (await isListening(path)) {
-    throw new DataDirInUseError(`${dataDir} is in use by another process of the Plant Store.`);
-  }
-  await rm(path, { force: true });
-  const lock = createServer((socket) => socket.destroy());
-  await once(lock.listen(path), 'listening');
-  return lock.unref();
+  await socketDir.close();
+  return undefined;
 }
 
 async function prepareDataDir(dataDir: string): Promise<void> {
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await makeFolder(dataDir);
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
@@ -101,33 +85,80 @@ async function prepareDataDir(dataDir: string): Promise<void> {
   }
 }
 
+/** Not `recursive: true`, with which Node never comes back from places such as /proc. */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return;
+    if (code !== 'ENOENT' || dirname(path) === path) throw error;
+    await makeFolder(dirname(path));
+    await mkdir(path, { mode: 0o700 });
+  }
+}
+
 /**
- * The folder of the socket: derived from the data folder, so that other processes find it, but outside
- * of it, because a socket's path is limited to about 100 bytes and the data folder's is not.
+ * Two processes on one data folder would destroy it. Node has no file locks of its own, but SQLite takes
+ * one of the operating system's: nobody can take it at the same time, and it dies with its process.
  */
-async function socketDirOf(dataDir: string): Promise<string> {
-  const id = createHash('sha256')
-    .update(await realpath(dataDir))
-    .digest('hex')
-    .slice(0, 16);
-  const socketDir = join(tmpdir(), `plant-store-${process.getuid?.() ?? 'user'}-${id}`);
-  await mkdir(socketDir, { recursive: true, mode: 0o700 });
-  // Fails if another user made the folder first, hoping to be talked to.
-  await chmod(socketDir, 0o700);
-  return socketDir;
+function lockDataDir(dataDir: string): DatabaseSync {
+  const lock = new DatabaseSync(join(dataDir, 'lock'));
+  try {
+    lock.exec('BEGIN EXCLUSIVE');
+    return lock;
+  } catch {
+    lock.close();
+    throw new DataDirInUseError(`${dataDir} is in use by another process of the Plant Store.`);
+  }
+}
+
+/** A new database is made beside its place and moved there when it is whole: a start may be interrupted. */
+async function openDatabase(dataDir: string): Promise<PGlite> {
+  const path = join(dataDir, 'postgres');
+  try {
+    await access(path);
+  } catch {
+    const unfinished = join(dataDir, 'postgres.unfinished');
+    await rm(unfinished, { recursive: true, force: true });
+    const database = await PGlite.create(unfinished);
+    await database.close();
+    await rename(unfinished, path);
+  }
+  return PGlite.create(path);
+}
+
+/** The path of a socket may have 108 bytes on Linux, 104 on macOS, its end included. */
+const MAX_SOCKET_PATH_BYTES = 103;
+
+/** The data folder, under a name that is short enough for the path of a socket. */
+async function openSocketDir(dataDir: string): Promise<{ path: string; close(): Promise<void> }> {
+  if (Buffer.byteLength(join(dataDir, SOCKET_NAME)) <= MAX_SOCKET_PATH_BYTES) {
+    return { path: dataDir, close: () => Promise.resolve() };
+  }
+  const dir = await makePrivateDir();
+  const path = join(dir.path, 'data');
+  await symlink(dataDir, path);
+  return { path, close: () => dir.close() };
+}
+
+async function makePrivateDir(): Promise<{ path: string; close(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'plant-store-'));
+  return { path, close: () => rm(path, { recursive: true }) };
 }
 
 function urlOf(socketDir: string): string {
   return `postgres://postgres@/postgres?host=${encodeURIComponent(socketDir)}`;
 }
 
-function isListening(socketPath: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(socketPath);
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
+async function isListening(socketPath: string): Promise<boolean> {
+  const socket = connect(socketPath);
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }

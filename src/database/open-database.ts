@@ -1,6 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../config/config.js';
 import type { DatabaseConfig } from './database-options.js';
-import { findEmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.js';
+import {
+  DataDirInUseError,
+  joinEmbeddedPostgres,
+  startEmbeddedPostgres,
+  type EmbeddedPostgres,
+} from './embedded-postgres.js';
 
 /** The database of this configuration, ready to be connected to. */
 export interface OpenDatabase {
@@ -14,16 +20,38 @@ export interface OpenDatabase {
  *
  * @throws DataDirInUseError, DataDirNotWritableError
  */
-export async function openDatabase(config: Config['database']): Promise<OpenDatabase> {
+export function openDatabase(config: Config['database']): Promise<OpenDatabase> {
+  return open(config, true);
+}
+
+const JOIN_INTERVAL_MS = 100;
+
+/**
+ * Like `openDatabase`, but works beside a running service: joins its embedded Postgres, and waits while
+ * another process is about to open or close the folder.
+ */
+export async function joinDatabase(config: Config['database']): Promise<OpenDatabase> {
+  const deadline = Date.now() + config.startTimeout;
+  for (;;) {
+    try {
+      return await open(config, false);
+    } catch (error) {
+      if (!(error instanceof DataDirInUseError)) throw error;
+      const joined = await joinEmbeddedPostgres(config.dataDir);
+      if (joined !== undefined) return opened(config, joined);
+      if (Date.now() > deadline) throw error;
+      await delay(JOIN_INTERVAL_MS);
+    }
+  }
+}
+
+async function open(config: Config['database'], isShared: boolean): Promise<OpenDatabase> {
   if (config.url !== undefined) {
     return { config: { ...config, url: config.url }, close: () => Promise.resolve() };
   }
-  const embedded = await startEmbeddedPostgres(config.dataDir);
-  return { config: { ...config, url: embedded.url }, close: () => embedded.close() };
+  return opened(config, await startEmbeddedPostgres(config.dataDir, isShared));
 }
 
-/** Like `openDatabase`, but joins the embedded Postgres of a running service instead of refusing. */
-export async function joinDatabase(config: Config['database']): Promise<OpenDatabase> {
-  const url = config.url ?? (await findEmbeddedPostgres(config.dataDir));
-  return openDatabase({ ...config, url });
+function opened(config: Config['database'], embedded: EmbeddedPostgres): OpenDatabase {
+  return { config: { ...config, url: embedded.url }, close: () => embedded.close() };
 }

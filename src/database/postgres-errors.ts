@@ -16,12 +16,12 @@ export function isUnavailable(error: unknown): boolean {
 
 /** The statement lost a race with another one and may be run again. */
 export function isRetryable(error: unknown): boolean {
-  return matches(codeOf(error), ['40001', '40P01']);
+  return matches(codeOf(error), LOST_RACE);
 }
 
 /** No retry will help: the address or the credentials are wrong. */
 export function isMisconfigured(error: unknown): boolean {
-  return matches(codeOf(error), ['28', '3D000', '42501']);
+  return matches(codeOf(error), MISCONFIGURED);
 }
 
 /** One line for the operator, without the statement, its values or the credentials. */
@@ -34,14 +34,27 @@ export function describeDatabaseError(error: unknown): string {
   return code === undefined || message.includes(code) ? message : `${message} (${code})`;
 }
 
+const LOST_RACE = [
+  '40001', // serialization failure
+  '40P01', // deadlock
+];
+
+const MISCONFIGURED = [
+  '28', // wrong user or password
+  '3D000', // no such database
+  '42501', // not allowed
+];
+
+/** What is wrong with the configuration now was right at the start: somebody is changing the server. */
 const UNAVAILABLE = [
+  ...MISCONFIGURED,
+  ...LOST_RACE,
   '08', // connection exception
   '25006', // read-only transaction: a former primary after a fail-over
   '53', // too many connections, disk full, out of memory
   '55P03', // lock not available
   '57', // shutdown, crash recovery, statement cancelled
   '58', // system error, such as an I/O error
-  'XX', // internal error, such as a corrupted page
 ];
 
 const NETWORK_ERRORS = new Set([

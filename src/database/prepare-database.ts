@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'pg-connection-string';
 import type { DatabaseConfig } from './database-options.js';
-import { migrate } from './migrate.js';
-import { describeDatabaseError, isUnavailable } from './postgres-errors.js';
+import { migrate, MigrationInProgressError } from './migrate.js';
+import { describeDatabaseError, isMisconfigured, isUnavailable } from './postgres-errors.js';
 
 /** The database cannot be used. The message is one line for the operator, without credentials. */
 export class DatabaseStartError extends Error {
@@ -28,7 +28,7 @@ export async function prepareDatabase(
       return;
     } catch (error) {
       const reason = `${addressOf(config.url)}: ${describeDatabaseError(error)}`;
-      if (!isUnavailable(error)) {
+      if (!isWorthWaiting(error)) {
         throw new DatabaseStartError(`The database cannot be used at ${reason}`, { cause: error });
       }
       if (Date.now() + RETRY_INTERVAL_MS > deadline) {
@@ -43,8 +43,13 @@ export async function prepareDatabase(
   }
 }
 
+function isWorthWaiting(error: unknown): boolean {
+  if (error instanceof MigrationInProgressError) return true;
+  return isUnavailable(error) && !isMisconfigured(error);
+}
+
 /** The address without user, password and parameters. */
 function addressOf(databaseUrl: string): string {
-  const { host, port, database } = parse(databaseUrl);
-  return `${host ?? 'localhost'}:${port || '5432'}/${database}`;
+  const { host, port, database, user } = parse(databaseUrl);
+  return `${host || 'localhost'}:${port || '5432'}/${database ?? user ?? ''}`;
 }

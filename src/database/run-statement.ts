@@ -1,48 +1,43 @@
-import type { Client } from 'pg';
-import type { DataSource, QueryRunner } from 'typeorm';
+import type { Pool } from 'pg';
+import type { DataSource } from 'typeorm';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
-import { isUnavailable } from './postgres-errors.js';
+import { isRetryable, isUnavailable } from './postgres-errors.js';
+
+/** A statement that loses a race this often will not win it within the time a client waits. */
+const MAX_ATTEMPTS = 5;
 
 /**
- * Runs one statement on a connection of the pool.
+ * Runs one statement that may safely be run again, on a connection of the pool.
  *
- * A connection on which a statement failed is closed, not reused: it may hang on a frozen server, lead
- * to a former primary that is read-only by now, or still wait for the answer nobody reads any more.
+ * It goes to the pool itself and not through TypeORM's query runner: the pool closes a connection on which
+ * a statement failed. Such a connection may hang on a frozen server, lead to a former primary that is
+ * read-only by now, or still wait for an answer that nobody reads any more.
  *
  * @returns the rows
  * @throws ServiceError databaseUnavailable when the database cannot be reached or does not answer in time
  */
-export async function runStatement<Row>(
+export async function runStatement<Row extends object>(
   dataSource: DataSource,
   sql: string,
   parameters: readonly unknown[],
 ): Promise<Row[]> {
-  const queryRunner = dataSource.createQueryRunner();
-  try {
-    return (await queryRunner.query(sql, [...parameters])) as Row[];
-  } catch (error) {
-    await closeConnection(queryRunner);
-    throw isUnavailable(error) ? databaseUnavailable(error) : error;
-  } finally {
-    await queryRunner.release();
+  const pool = (dataSource.driver as PostgresDriver).master as Pool;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return (await pool.query(sql, [...parameters])).rows as Row[];
+    } catch (error) {
+      if (isRetryable(error) && attempt < MAX_ATTEMPTS) continue;
+      throw isUnavailable(error) ? databaseUnavailable(error) : error;
+    }
   }
 }
 
-export function databaseUnavailable(cause: unknown): ServiceError {
+function databaseUnavailable(cause: unknown): ServiceError {
   return new ServiceError(
     ErrorCode.databaseUnavailable,
     'The database cannot be reached or does not answer in time. Nothing is lost by sending the same plant again.',
     { cause },
   );
-}
-
-/** Ends the connection without waiting for the server; the pool then drops it on release. */
-async function closeConnection(queryRunner: QueryRunner): Promise<void> {
-  try {
-    const client = (await queryRunner.connect()) as Client;
-    client.end().catch(() => undefined);
-  } catch {
-    // There never was a connection.
-  }
 }

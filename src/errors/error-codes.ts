@@ -16,11 +16,13 @@ export const ErrorCode = {
   methodNotAllowed: 40500,
   requestTimeout: 40800,
   expectationFailed: 41700,
+  tooManyAttempts: 42900,
   headersTooLarge: 43100,
   internal: 50000,
   databaseUnavailable: 50300,
   overloaded: 50301,
   shuttingDown: 50302,
+  issuerUnavailable: 50303,
 } as const;
 
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];

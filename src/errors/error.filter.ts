@@ -38,11 +38,15 @@ function toServiceError(thrown: unknown): ServiceError {
   );
 }
 
-/** Express and Nest mark what the client got wrong, such as a broken percent-encoding, with a 4xx status. */
+/** Nest, and Express with the package http-errors, mark so what the client got wrong. */
 function isBadRequest(thrown: unknown): boolean {
   const status =
     thrown instanceof HttpException
       ? thrown.getStatus()
-      : (thrown as { status?: unknown } | null | undefined)?.status;
+      : isHttpError(thrown) && thrown.expose && thrown.status;
   return typeof status === 'number' && status >= 400 && status < 500;
+}
+
+function isHttpError(thrown: unknown): thrown is { status: number; expose: boolean } {
+  return thrown instanceof Error && 'status' in thrown && 'expose' in thrown;
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ErrorCode, statusOf } from './error-codes.js';
 import type { ErrorDto } from './error.dto.js';
-import { MethodNotAllowedError, type ServiceError } from './service-error.js';
+import { MethodNotAllowedError, TooManyAttemptsError, type ServiceError } from './service-error.js';
 
 /** Seconds after which a client may try again when the service could not do its work. */
 const RETRY_AFTER_SECONDS = 1;
@@ -51,6 +51,11 @@ function errorHeaders(error: ServiceError): Record<string, string> {
       return error instanceof MethodNotAllowedError
         ? { Allow: error.allowedMethods.join(', ') }
         : {};
+    case ErrorCode.tooManyAttempts:
+      return error instanceof TooManyAttemptsError
+        ? { 'Retry-After': String(error.retryAfter) }
+        : {};
+    case ErrorCode.issuerUnavailable:
     case ErrorCode.databaseUnavailable:
     case ErrorCode.overloaded:
       return { 'Retry-After': String(RETRY_AFTER_SECONDS) };

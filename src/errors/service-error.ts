@@ -29,3 +29,32 @@ export class MethodNotAllowedError extends ServiceError {
     super(ErrorCode.methodNotAllowed, `${path} does not take ${method}; it takes ${allowed}.`);
   }
 }
+
+/** One address sent too many tokens that were not valid. */
+export class TooManyAttemptsError extends ServiceError {
+  override readonly name = 'TooManyAttemptsError';
+
+  /** @param retryAfter seconds */
+  constructor(readonly retryAfter: number) {
+    super(
+      ErrorCode.tooManyAttempts,
+      `Too many tokens from your address were not valid. Send the request again in ${retryAfter} seconds.`,
+    );
+  }
+}
+
+/** As much as the service accepts is under way; whoever comes now has to come again. */
+export function overloaded(): ServiceError {
+  return new ServiceError(
+    ErrorCode.overloaded,
+    'The service has more work waiting than it accepts. Send the request again in a moment.',
+  );
+}
+
+/** This process is about to end; another one will answer. */
+export function shuttingDown(): ServiceError {
+  return new ServiceError(
+    ErrorCode.shuttingDown,
+    'This instance of the service is shutting down. Send the request again on a new connection.',
+  );
+}

@@ -1,8 +1,7 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { Response } from 'express';
 import { CONFIG, type Config } from '../config/config.js';
-import { ErrorCode } from '../errors/error-codes.js';
-import { ServiceError } from '../errors/service-error.js';
+import { overloaded } from '../errors/service-error.js';
 
 /**
  * Refuses work at once, before its body is read, when as much as the service accepts is under way:
@@ -16,10 +15,7 @@ export class AdmissionGuard implements CanActivate {
 
   canActivate(context: ExecutionContext): boolean {
     if (this.pending >= this.config.http.maxPendingRequests) {
-      throw new ServiceError(
-        ErrorCode.overloaded,
-        'The service has more work waiting than it accepts. Send the plant again in a moment.',
-      );
+      throw overloaded();
     }
     this.pending++;
     context

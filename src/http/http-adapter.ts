@@ -25,7 +25,7 @@ export class HttpAdapter extends ExpressAdapter {
   override initHttpServer(): void {
     const server = createServer(
       {
-        // Answered by us instead, as an Error: see `refuseMissingHost`.
+        // Answered by us instead, as an Error: see `refuseBadHost`.
         requireHostHeader: false,
         // A header field sent twice is not silently reduced to the first: a second Authorization or
         // Content-Type makes the field invalid.
@@ -57,16 +57,24 @@ function strictExpress(config: Config['http']): Application {
   app.disable('x-powered-by');
   // Hashing every answer is wasted on a POST, which nobody caches.
   app.disable('etag');
+  // With 0, X-Forwarded-For is ignored: anyone can send it.
+  app.set('trust proxy', config.trustedProxyHops);
   app.set(BODY_LIMIT_SETTING, config.bodyLimit);
-  app.use(refuseMissingHost);
+  app.use(refuseBadHost);
   return app;
 }
 
-/** RFC 9112 section 3.2: an HTTP/1.1 request without Host is answered with 400. */
-function refuseMissingHost(request: Request, _response: Response, next: NextFunction): void {
-  const isMissing = request.headers.host === undefined && request.httpVersion === '1.1';
+/** RFC 3986 section 3.2: a name or an address, and perhaps a port. */
+const HOST = /^(\[[0-9a-f:.]+\]|[\w.~!$&'()*+;=%-]*)(:\d*)?$/i;
+
+/** RFC 9112 section 3.2: an HTTP/1.1 request without Host, or with one that is none, is answered with 400. */
+function refuseBadHost(request: Request, _response: Response, next: NextFunction): void {
+  const { host } = request.headers;
+  const isGood = host === undefined ? request.httpVersion !== '1.1' : HOST.test(host);
   next(
-    isMissing ? new ServiceError(ErrorCode.badRequest, 'The Host header is missing.') : undefined,
+    isGood
+      ? undefined
+      : new ServiceError(ErrorCode.badRequest, 'The Host header is missing, or not one host.'),
   );
 }
 
@@ -93,18 +101,29 @@ function answerParserErrors(server: Server): void {
 
   // An authority (RFC 9110 section 9.3.6) is never one of our paths, and Node would just hang up.
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
-    answerRaw(socket, new ServiceError(ErrorCode.pathNotFound, 'This service is not a proxy.'));
+    // Node has let go of this socket: without a listener, a reset would end the process.
+    socket.on('error', () => socket.destroy());
+    const error = new ServiceError(ErrorCode.pathNotFound, 'This service is not a proxy.');
+    afterAnswer(answers.get(socket), () => answerRaw(socket, error));
   });
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const answer = answers.get(socket);
-    const isBeingAnswered = answer?.headersSent === true && !answer.writableFinished;
-    if (!socket.writable || isBeingAnswered) {
+    if (answer !== undefined && !answer.req.complete && answer.headersSent) {
+      // The rest of a body whose request has had its answer.
       socket.destroy();
-      return;
+    } else if (answer?.req.complete === true) {
+      // Broken is what came behind a request that is still being answered.
+      afterAnswer(answer, () => answerRaw(socket, toServiceError(error)));
+    } else {
+      answerRaw(socket, toServiceError(error));
     }
-    answerRaw(socket, toServiceError(error));
   });
+}
+
+function afterAnswer(answer: ServerResponse | undefined, action: () => void): void {
+  if (answer === undefined || answer.writableFinished) action();
+  else answer.once('finish', action);
 }
 
 function toServiceError(error: NodeJS.ErrnoException): ServiceError {
@@ -127,6 +146,10 @@ const REASONS: Readonly<Record<number, string>> = {
 
 /** Answers on a connection that has no response object, and closes it. */
 function answerRaw(socket: Socket, error: ServiceError): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
   const status = statusOf(error.code);
   const body = errorBody(error);
   socket.end(

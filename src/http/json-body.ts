@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { parse as parseContentType } from 'content-type';
 import type { Request, Response } from 'express';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
@@ -56,20 +55,31 @@ function checkMediaType(request: Request): void {
 function announcesBody(request: Request): boolean {
   return (
     request.headers['transfer-encoding'] !== undefined ||
-    (request.headers['content-length'] ?? '0') !== '0'
+    Number(request.headers['content-length'] ?? 0) !== 0
   );
 }
 
+/** RFC 9110 sections 8.3.1 and 5.6.6: a media type and its parameters, a parameter being a name and a value. */
+const PARAMETER =
+  /[ \t]*;[ \t]*(?:([\w!#$%&'*+.^`|~-]+)=([\w!#$%&'*+.^`|~-]+|"(?:[^"\\]|\\.)*"))?/y;
+const JSON_TYPE = /application\/json/iy;
+
+/** Whether the media type is JSON in UTF-8: anything unclear, such as two charsets, is not. */
 function isPlainJson(header: string | undefined): boolean {
   if (header === 'application/json') return true;
   if (header === undefined) return false;
-  try {
-    const { type, parameters } = parseContentType(header);
-    const charset = parameters['charset']?.toLowerCase() ?? 'utf-8';
-    return type.toLowerCase() === 'application/json' && (charset === 'utf-8' || charset === 'utf8');
-  } catch {
-    return false;
+  JSON_TYPE.lastIndex = 0;
+  if (!JSON_TYPE.test(header)) return false;
+  let end = JSON_TYPE.lastIndex;
+  while (end < header.length) {
+    PARAMETER.lastIndex = end;
+    const parameter = PARAMETER.exec(header);
+    if (parameter === null) return false;
+    const [, name, value] = parameter;
+    if (name?.toLowerCase() === 'charset' && !/^"?utf-?8"?$/i.test(value!)) return false;
+    end = PARAMETER.lastIndex;
   }
+  return true;
 }
 
 /** @param limit bytes; the size announced is checked before a byte is read, the size sent while reading */
@@ -77,8 +87,9 @@ async function readBody(request: Request, response: Response, limit: number): Pr
   if (Number(request.headers['content-length'] ?? 0) > limit) {
     throw bodyTooLarge(limit);
   }
-  // RFC 9110 section 10.1.1: a client that asked may send its body now that nothing speaks against it.
-  if (request.headers.expect !== undefined) {
+  // RFC 9110 section 10.1.1: a client that asked may send its body now that nothing speaks against it. What
+  // HTTP/1.0 asks is ignored.
+  if (request.headers.expect !== undefined && request.httpVersion === '1.1') {
     response.writeContinue();
   }
   return new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
-import { ErrorCode } from '../errors/error-codes.js';
-import { ServiceError } from '../errors/service-error.js';
+import { sendError } from '../errors/send-error.js';
+import { shuttingDown } from '../errors/service-error.js';
 
 /**
  * Where the process stands between start and stop.
@@ -37,19 +37,16 @@ export class LifecycleService {
     }
   }
 
+  /** Refuses what is still in flight, and everything that comes. */
   stop(): void {
     this.phase = 'stopping';
+    for (const response of this.inFlight) {
+      if (!response.headersSent) sendError(response.req, response, shuttingDown());
+    }
   }
 
   /** @throws ServiceError shuttingDown, for whoever decides where to send the next request */
   refuseUnlessServing(): void {
     if (this.phase !== 'serving') throw shuttingDown();
   }
-}
-
-function shuttingDown(): ServiceError {
-  return new ServiceError(
-    ErrorCode.shuttingDown,
-    'This instance of the service is shutting down. Send the request again on a new connection.',
-  );
 }

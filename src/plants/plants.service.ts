@@ -43,7 +43,7 @@ export class PlantsService {
     return stored?.name === name && stored.tag === (tag ?? null);
   }
 
-  private run<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
+  private run<Row extends object>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
     return runStatement<Row>(this.plants.manager.dataSource, sql, parameters);
   }
 }

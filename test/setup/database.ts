@@ -23,8 +23,8 @@ export function openTestDatabase(): Promise<TestDatabase> {
 
 async function openEmbedded(): Promise<TestDatabase> {
   const dataDir = await mkdtemp(join(tmpdir(), 'plant-store-test-'));
-  await cp(process.env['TEST_TEMPLATE_DIR']!, dataDir, { recursive: true });
-  const embedded = await startEmbeddedPostgres(dataDir);
+  await cp(process.env['TEST_TEMPLATE_DIR']!, join(dataDir, 'postgres'), { recursive: true });
+  const embedded = await startEmbeddedPostgres(dataDir, true);
   const client = await connect(embedded.url);
   return {
     url: embedded.url,

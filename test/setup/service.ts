@@ -85,7 +85,7 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
         'SELECT id::text AS id, name, tag FROM plants ORDER BY plants.id',
       ),
     async close() {
-      await stopApp(app, 1000);
+      await stopApp(app, { shutdownDelay: 0, shutdownTimeout: 0 });
       await proxy.close();
       await database.close();
     },

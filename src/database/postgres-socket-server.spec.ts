@@ -1,0 +1,95 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PGlite } from '@electric-sql/pglite';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createPostgresSocketServer } from './postgres-socket-server.js';
+
+describe('the socket server of the embedded Postgres', () => {
+  let dir: string;
+  let database: PGlite;
+  let server: Server;
+
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'plant-store-socket-'));
+    database = await PGlite.create();
+    server = createPostgresSocketServer(database);
+    await once(server.listen(join(dir, '.s.PGSQL.5432')), 'listening');
+    await database.exec('CREATE TABLE numbers (id int PRIMARY KEY)');
+  });
+  beforeEach(() => database.exec('TRUNCATE numbers'));
+  afterAll(async () => {
+    server.close();
+    await database.close();
+    await rm(dir, { recursive: true });
+  });
+
+  const connect = async () => {
+    const client = new pg.Client({ host: dir, user: 'postgres', database: 'postgres' });
+    await client.connect();
+    return client;
+  };
+  const numbers = async () => (await database.query('SELECT id FROM numbers ORDER BY id')).rows;
+
+  it('keeps every acknowledged row while other connections come, fail and go', async () => {
+    const acknowledged: { id: number }[] = [];
+    const writer = await connect();
+    let isWriting = true;
+    const visit = async () => {
+      while (isWriting) {
+        const visitor = await connect();
+        await visitor.query('SELECT $1::int', ['x']).catch(() => undefined);
+        await visitor.query('SELECT $1::text', ['y']);
+        await visitor.end();
+      }
+    };
+    const visits = [visit(), visit(), visit()];
+    for (let id = 1; id <= 300; id++) {
+      const { rows } = await writer.query<{ id: number }>(
+        'INSERT INTO numbers VALUES ($1) RETURNING id',
+        [id],
+      );
+      acknowledged.push(...rows);
+    }
+    isWriting = false;
+    await Promise.all(visits);
+    await writer.end();
+    expect(acknowledged).toHaveLength(300);
+    expect(await numbers()).toEqual(acknowledged);
+  });
+
+  it('lets nobody in between a transaction', async () => {
+    const [first, second] = [await connect(), await connect()];
+    await first.query('BEGIN');
+    await first.query('INSERT INTO numbers VALUES (1)');
+    const count = second.query('SELECT count(*)::int AS count FROM numbers');
+    await first.query('ROLLBACK');
+    expect((await count).rows).toEqual([{ count: 0 }]);
+    await first.end();
+    await second.end();
+  });
+
+  it('rolls back the transaction of a connection that is cut', async () => {
+    const first = await connect();
+    first.on('error', () => undefined);
+    await first.query('BEGIN');
+    await first.query('INSERT INTO numbers VALUES (1)');
+    (
+      first as unknown as { connection: { stream: { destroy(): void } } }
+    ).connection.stream.destroy();
+    const second = await connect();
+    expect((await second.query('SELECT * FROM numbers')).rows).toEqual([]);
+    await second.end();
+  });
+
+  it('goes on after an error', async () => {
+    const client = await connect();
+    await expect(client.query('SELECT 1/0')).rejects.toThrow('division by zero');
+    await expect(client.query('SELECT $1::int', ['x'])).rejects.toThrow('invalid input syntax');
+    expect((await client.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+    await client.end();
+  });
+});

@@ -1,0 +1,104 @@
+import { createServer, type Server, type Socket } from 'node:net';
+import type { PGlite } from '@electric-sql/pglite';
+
+/**
+ * Lets many connections use the one session that PGlite has, without mixing them up: what a connection sends
+ * until the server is ready again runs in one piece, and a transaction until its end. The server that comes
+ * with PGlite rolls back whatever runs when another connection closes, so that a plant could be
+ * acknowledged and lost.
+ *
+ * Speaks the frontend/backend protocol 3.0 (PostgreSQL documentation, chapter "Frontend/Backend Protocol").
+ */
+export function createPostgresSocketServer(database: PGlite): Server {
+  let turn: Promise<void> = Promise.resolve();
+  const takeTurn = (work: () => Promise<void>): Promise<void> => {
+    const result = turn.then(work);
+    turn = result.catch(() => undefined);
+    return result;
+  };
+  return createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    serve(database, socket, takeTurn).catch(() => socket.destroy());
+  });
+}
+
+async function serve(
+  database: PGlite,
+  socket: Socket,
+  takeTurn: (work: () => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const units = readUnits(socket);
+  for (let unit = await units.next(); unit.done !== true; unit = await units.next()) {
+    const first = unit.value;
+    await takeTurn(async () => {
+      let isInTransaction = await run(database, socket, first);
+      while (isInTransaction) {
+        const next = await units.next();
+        if (next.done === true) {
+          await database.exec('ROLLBACK');
+          return;
+        }
+        isInTransaction = await run(database, socket, next.value);
+      }
+    });
+  }
+  socket.end();
+}
+
+/** @returns whether the connection is in a transaction now */
+async function run(database: PGlite, socket: Socket, unit: readonly Buffer[]): Promise<boolean> {
+  let last: Uint8Array = new Uint8Array();
+  for (const message of unit) {
+    const answer = await database.execProtocolRaw(message);
+    if (answer.length > 0) last = answer;
+    if (socket.writable) socket.write(answer);
+  }
+  // ReadyForQuery ends every unit; its last byte tells the state: I(dle), T(ransaction) or E(rror in one).
+  const state = String.fromCharCode(last.at(-1) ?? 0);
+  return state === 'T' || state === 'E';
+}
+
+const SSL_REQUEST = 80877103;
+const GSS_ENCRYPTION_REQUEST = 80877104;
+const CANCEL_REQUEST = 80877102;
+
+/** Sync, Query, CopyDone and CopyFail: after them, the server says that it is ready. */
+const ENDS_UNIT = new Set(['S', 'Q', 'c', 'f']);
+const TERMINATE = 'X';
+
+/** The messages of a connection, up to the ones after which the server says that it is ready. */
+async function* readUnits(socket: Socket): AsyncGenerator<Buffer[], void> {
+  let buffer: Buffer = Buffer.alloc(0);
+  let isStarted = false;
+  let unit: Buffer[] = [];
+  for await (const chunk of socket as AsyncIterable<Buffer>) {
+    buffer = Buffer.concat([buffer, chunk]);
+    for (;;) {
+      // Before the start-up is over, messages have no byte for their type in front of the length.
+      const lengthAt = isStarted ? 1 : 0;
+      if (buffer.length < lengthAt + 4) break;
+      const end = lengthAt + buffer.readInt32BE(lengthAt);
+      if (buffer.length < end) break;
+      const message = buffer.subarray(0, end);
+      buffer = buffer.subarray(end);
+      if (!isStarted) {
+        const code = message.readInt32BE(4);
+        if (code === CANCEL_REQUEST) return;
+        if (code === SSL_REQUEST || code === GSS_ENCRYPTION_REQUEST) {
+          socket.write('N');
+          continue;
+        }
+        isStarted = true;
+        yield [message];
+        continue;
+      }
+      const type = String.fromCharCode(message[0]!);
+      if (type === TERMINATE) return;
+      unit.push(message);
+      if (ENDS_UNIT.has(type)) {
+        yield unit;
+        unit = [];
+      }
+    }
+  }
+}

@@ -1,0 +1,170 @@
+import { createHmac, createPublicKey } from 'node:crypto';
+import { generateKeyPair, SignJWT } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { AUDIENCE, startIssuer, type Issuer } from './setup/issuer.js';
+import { startService, type TestService } from './setup/service.js';
+
+const PLANT = '{"id":1,"name":"a"}';
+const NOW = Math.floor(Date.now() / 1000);
+
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+describe('access tokens of an identity provider', () => {
+  let issuer: Issuer;
+  let service: TestService;
+
+  beforeAll(async () => {
+    issuer = await startIssuer();
+    service = await startService({ OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE });
+  });
+  afterAll(async () => {
+    await service.close();
+    await issuer.close();
+  });
+
+  const postWith = (token: string) => service.post(PLANT, { authorization: `Bearer ${token}` });
+
+  async function expectRefused(token: string) {
+    const answer = await postWith(token);
+    expect(answer).toMatchObject({ status: 401, body: { error: 40101 } });
+    expect(answer.headers.get('www-authenticate')).toBe(
+      'Bearer realm="plant-store", error="invalid_token"',
+    );
+  }
+
+  it('are accepted beside our own', async () => {
+    expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
+    expect(await postWith(service.token)).toMatchObject({ status: 200 });
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['several audiences, ours among them', { aud: ['other', AUDIENCE] }],
+    ['a clock that is a little ahead', { nbf: NOW + 3, iat: NOW + 3 }],
+  ])('are accepted with %s', async (_kind, changes) => {
+    expect(await postWith(await issuer.sign(changes))).toMatchObject({ status: 200 });
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['of another audience', { aud: 'other' }],
+    ['of no audience', { aud: undefined }],
+    ['of another issuer', { iss: 'https://example.org' }],
+    ['that expired', { exp: NOW - 60 }],
+    ['that never expires', { exp: undefined }],
+    ['that is not valid yet', { nbf: NOW + 60 }],
+    ['without a subject', { sub: undefined }],
+    ['without a client', { client_id: undefined }],
+  ])('are refused if signed for a token %s', async (_kind, changes) => {
+    await expectRefused(await issuer.sign(changes));
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['an ID token', { typ: 'JWT' }],
+    ['no type', { typ: undefined }],
+    ['an unknown key', { kid: 'other' }],
+    ['an extension that must be understood', { crit: ['x'], x: 1 }],
+  ])('are refused with the header of %s', async (_kind, header) => {
+    // jose does not sign what it would not verify, so the signature is of another header.
+    const [, payload, signature] = (await issuer.sign()).split('.');
+    const { kid } = issuer.publicJwk;
+    await expectRefused(
+      `${encode({ alg: 'RS256', typ: 'at+jwt', kid, ...header })}.${payload}.${signature}`,
+    );
+  });
+
+  it('are refused as ID tokens, properly signed', async () => {
+    await expectRefused(await issuer.sign({}, { typ: 'JWT' }));
+  });
+
+  it.each(['none', 'None', 'NONE', ''])('are refused with the algorithm %j', async (alg) => {
+    const [, payload, signature] = (await issuer.sign()).split('.');
+    await expectRefused(`${encode({ alg, typ: 'at+jwt' })}.${payload}.`);
+    await expectRefused(`${encode({ alg, typ: 'at+jwt' })}.${payload}.${signature}`);
+  });
+
+  it('are refused if the public key was used as a shared secret', async () => {
+    const [, payload] = (await issuer.sign()).split('.');
+    const pem = createPublicKey({ key: issuer.publicJwk as never, format: 'jwk' })
+      .export({ type: 'spki', format: 'pem' })
+      .toString();
+    const head = encode({ alg: 'HS256', typ: 'at+jwt', kid: issuer.publicJwk.kid });
+    for (const secret of [pem, JSON.stringify(issuer.publicJwk), issuer.publicJwk.n!]) {
+      const signature = createHmac('sha256', secret)
+        .update(`${head}.${payload}`)
+        .digest('base64url');
+      await expectRefused(`${head}.${payload}.${signature}`);
+    }
+  });
+
+  it('are refused if signed with a key of the sender, even one the token brings along', async () => {
+    const { privateKey } = await generateKeyPair('RS256');
+    const [, payload] = (await issuer.sign()).split('.');
+    const claims = JSON.parse(Buffer.from(payload!, 'base64url').toString()) as Record<
+      string,
+      unknown
+    >;
+    for (const extra of [{}, { jwk: issuer.publicJwk }, { jku: 'http://127.0.0.1:1/keys' }]) {
+      await expectRefused(
+        await new SignJWT(claims)
+          .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: issuer.publicJwk.kid!, ...extra })
+          .sign(privateKey),
+      );
+    }
+  });
+
+  it('are refused with anything changed', async () => {
+    const [head, payload, signature] = (await issuer.sign()).split('.');
+    const claims = JSON.parse(Buffer.from(payload!, 'base64url').toString()) as object;
+    await expectRefused(`${head}.${encode({ ...claims, sub: 'admin' })}.${signature}`);
+    await expectRefused(`${head}.${payload}.${signature!.slice(0, -8)}AAAAAAAA`);
+    await expectRefused(`${head}.${payload}.`);
+    await expectRefused(`${head}.${payload}`);
+  });
+});
+
+describe('an identity provider', () => {
+  let issuer: Issuer;
+  let service: TestService;
+
+  beforeAll(async () => {
+    issuer = await startIssuer();
+    service = await startService({
+      OIDC_ISSUER: issuer.url,
+      OIDC_AUDIENCE: AUDIENCE,
+      AUTH_FAILURES_PER_MINUTE: '1000000',
+    });
+  });
+  afterAll(async () => {
+    await service.close();
+    await issuer.close();
+  });
+
+  const postWith = (token: string) => service.post(PLANT, { authorization: `Bearer ${token}` });
+
+  it('that is down makes a token unjudged (503), not invalid, and our own tokens work', async () => {
+    issuer.setDown(true);
+    const token = await issuer.sign();
+    const answer = await postWith(token);
+    expect(answer).toMatchObject({ status: 503, body: { error: 50303 } });
+    expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(await postWith(service.token)).toMatchObject({ status: 200 });
+    issuer.setDown(false);
+    expect(await postWith(token)).toMatchObject({ status: 200 });
+  });
+
+  it('is asked for its keys once, not with every token', async () => {
+    const before = issuer.keyRequests;
+    for (let i = 0; i < 5; i++) await postWith(await issuer.sign());
+    expect(issuer.keyRequests).toBe(before);
+  });
+
+  it('may change its key: tokens of the new one are accepted as soon as it may be asked again', async () => {
+    await issuer.rotateKey();
+    const token = await issuer.sign();
+    // Refused while the pause between two questions lasts, which protects the issuer from forgers.
+    for (;;) {
+      const answer = await postWith(token);
+      if (answer.status === 200) break;
+      expect(answer).toMatchObject({ status: 401, body: { error: 40101 } });
+    }
+  });
+});

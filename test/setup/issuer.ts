@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'jose';
+
+/** An identity provider that signs with real keys. */
+export interface Issuer {
+  readonly url: string;
+  /** Requests for its keys so far. */
+  readonly keyRequests: number;
+  /** The public key that is used now, as it is published. */
+  readonly publicJwk: JWK;
+  /** A token as RFC 9068 has it, with whatever a test changes. */
+  sign(changes?: Record<string, unknown>, header?: Record<string, unknown>): Promise<string>;
+  /** Signs with a new key from now on, and withdraws the old one. */
+  rotateKey(): Promise<void>;
+  /** Answers nothing but errors, or works again. */
+  setDown(isDown: boolean): void;
+  close(): Promise<void>;
+}
+
+export const AUDIENCE = 'plant-store';
+
+export async function startIssuer(): Promise<Issuer> {
+  let privateKey: CryptoKey;
+  let publicJwk: JWK;
+  let serial = 0;
+  let keyRequests = 0;
+  let isDown = false;
+
+  const rotateKey = async () => {
+    const pair = await generateKeyPair('RS256');
+    privateKey = pair.privateKey;
+    publicJwk = {
+      ...(await exportJWK(pair.publicKey)),
+      kid: `key-${++serial}`,
+      use: 'sig',
+      alg: 'RS256',
+    };
+  };
+  await rotateKey();
+
+  const server = createServer((request, response) => {
+    if (request.url === '/keys') keyRequests++;
+    if (isDown) {
+      response.writeHead(500).end();
+      return;
+    }
+    const documents: Record<string, unknown> = {
+      '/.well-known/openid-configuration': { issuer: url, jwks_uri: `${url}/keys` },
+      '/keys': { keys: [publicJwk] },
+    };
+    const document = documents[request.url!];
+    response.writeHead(document === undefined ? 404 : 200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(document));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  return {
+    url,
+    get keyRequests() {
+      return keyRequests;
+    },
+    get publicJwk() {
+      return publicJwk;
+    },
+    sign: (changes = {}, header = {}) => {
+      const now = Math.floor(Date.now() / 1000);
+      const claims = {
+        iss: url,
+        aud: AUDIENCE,
+        sub: 'gardener',
+        client_id: 'garden-app',
+        jti: `${now}-${Math.random()}`,
+        iat: now,
+        exp: now + 300,
+        ...changes,
+      };
+      return new SignJWT(claims)
+        .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: publicJwk.kid!, ...header })
+        .sign(privateKey);
+    },
+    rotateKey,
+    setDown: (value) => {
+      isDown = value;
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { generateAccessToken } from '../src/auth/access-token.js';
+import { AccessTokensService } from '../src/auth/access-tokens.service.js';
+import { startService, type TestService } from './setup/service.js';
+
+const PLANT = '{"id":1,"name":"a"}';
+
+describe('a token that was verified', () => {
+  let service: TestService;
+  let tokens: AccessTokensService;
+
+  beforeEach(async () => {
+    service = await startService();
+    tokens = service.app.get(AccessTokensService);
+  });
+  afterEach(() => service.close());
+
+  it('works on while the database is away', async () => {
+    await service.post('{}');
+    service.proxy.cut();
+    // 40005: past the guard, stopped by the validation.
+    expect(await service.post('{}')).toMatchObject({ body: { error: 40005 } });
+    service.proxy.restore();
+  });
+
+  it.each(['revoked', 'expired'] as const)('stops working when it is %s', async (how) => {
+    expect(await service.post(PLANT)).toMatchObject({ status: 200 });
+    const [token] = await tokens.findLive('test');
+    if (how === 'revoked') await tokens.revoke([token!.id]);
+    else await tokens.rotate('test', 0);
+    // The test's own time limit is the end of this; the benchmark of the bound is not a test's job.
+    while ((await service.post(PLANT)).status === 200);
+    expect(await service.post(PLANT)).toMatchObject({ status: 401, body: { error: 40101 } });
+  });
+
+  it('leaves the time of its last use in the database', async () => {
+    await service.post(PLANT);
+    let lastUsedAt: Date | null = null;
+    while (lastUsedAt === null) {
+      [{ lastUsedAt } = { lastUsedAt: null }] = await tokens.list();
+    }
+    expect(lastUsedAt).toBeInstanceOf(Date);
+    const [row] = await service.database.query('SELECT xmin::text FROM access_tokens');
+    for (let i = 0; i < 20; i++) await service.post(PLANT);
+    expect(await service.database.query('SELECT xmin::text FROM access_tokens')).toEqual([row]);
+  });
+});
+
+describe('too many wrong tokens from one address', () => {
+  const LIMIT = 5;
+
+  const startGuarded = (env: Record<string, string> = {}) =>
+    startService({ AUTH_FAILURES_PER_MINUTE: String(LIMIT), ...env });
+
+  const guess = (service: TestService, headers: Record<string, string> = {}) =>
+    service.post(PLANT, { authorization: `Bearer ${generateAccessToken()}`, ...headers });
+
+  it('are refused with 429, while a token that was valid works on', async () => {
+    const service = await startGuarded();
+    try {
+      expect(await service.post(PLANT)).toMatchObject({ status: 200 });
+      for (let i = 0; i < LIMIT; i++) {
+        expect(await guess(service)).toMatchObject({ status: 401, body: { error: 40101 } });
+      }
+      const refused = await guess(service);
+      expect(refused).toMatchObject({
+        status: 429,
+        body: { error: 42900, message: expect.any(String) },
+      });
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(await service.post(PLANT)).toMatchObject({ status: 200 });
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('never ask the database: neither the mistyped ones nor the ones over the limit', async () => {
+    const service = await startGuarded();
+    try {
+      await service.post(PLANT);
+      for (let i = 0; i < LIMIT; i++) await guess(service);
+      service.proxy.cut();
+      const before = service.proxy.connections;
+      expect(await guess(service)).toMatchObject({ status: 429 });
+      expect(service.proxy.connections).toBe(before);
+    } finally {
+      service.proxy.restore();
+      await service.close();
+    }
+  });
+
+  it('cannot be hidden behind X-Forwarded-For', async () => {
+    const service = await startGuarded();
+    try {
+      for (let i = 0; i < LIMIT; i++) await guess(service, { 'x-forwarded-for': `192.0.2.${i}` });
+      expect(await guess(service, { 'x-forwarded-for': '192.0.2.99' })).toMatchObject({
+        status: 429,
+      });
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('are counted by the address that the trusted proxy saw, not by what was sent to it', async () => {
+    const service = await startGuarded({ TRUSTED_PROXY_HOPS: '1' });
+    try {
+      for (let i = 0; i < LIMIT; i++) {
+        await guess(service, { 'x-forwarded-for': `198.51.100.${i}, 192.0.2.1` });
+      }
+      expect(await guess(service, { 'x-forwarded-for': '192.0.2.1' })).toMatchObject({
+        status: 429,
+      });
+      expect(await guess(service, { 'x-forwarded-for': '192.0.2.2' })).toMatchObject({
+        status: 401,
+      });
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('are counted by network, where one customer has 2^64 addresses', async () => {
+    const service = await startGuarded({ TRUSTED_PROXY_HOPS: '1' });
+    try {
+      for (let i = 0; i < LIMIT; i++) {
+        await guess(service, { 'x-forwarded-for': `2001:db8:1:2:${i}::1` });
+      }
+      expect(await guess(service, { 'x-forwarded-for': '2001:db8:1:2::99' })).toMatchObject({
+        status: 429,
+      });
+      expect(await guess(service, { 'x-forwarded-for': '2001:db8:1:3::1' })).toMatchObject({
+        status: 401,
+      });
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('and an address that is none does not break the guard', async () => {
+    const service = await startGuarded({ TRUSTED_PROXY_HOPS: '1' });
+    try {
+      expect(await guess(service, { 'x-forwarded-for': 'unknown' })).toMatchObject({ status: 401 });
+    } finally {
+      await service.close();
+    }
+  });
+});
