@@ -3,9 +3,8 @@ import type { PGlite } from '@electric-sql/pglite';
 
 /**
  * Lets many connections use the one session that PGlite has, without mixing them up: what a connection sends
- * until the server is ready again runs in one piece, and a transaction until its end. The server that comes
- * with PGlite rolls back whatever runs when another connection closes, so that a plant could be
- * acknowledged and lost.
+ * until the server is ready again runs in one piece, and a transaction until its end. (The server that PGlite
+ * offers does not hold to that: a connection that closed in the wrong moment rolled back what another ran.)
  *
  * Speaks the frontend/backend protocol 3.0 (PostgreSQL documentation, chapter "Frontend/Backend Protocol").
  */
