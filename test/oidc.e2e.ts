@@ -83,7 +83,7 @@ describe('access tokens of an identity provider', () => {
 
   it('are refused if the public key was used as a shared secret', async () => {
     const [, payload] = (await issuer.sign()).split('.');
-    const pem = createPublicKey({ key: issuer.publicJwk as never, format: 'jwk' })
+    const pem = createPublicKey({ key: issuer.publicJwk, format: 'jwk' })
       .export({ type: 'spki', format: 'pem' })
       .toString();
     const head = encode({ alg: 'HS256', typ: 'at+jwt', kid: issuer.publicJwk.kid });
