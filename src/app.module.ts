@@ -1,15 +1,18 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
+import type { Logger } from 'pino';
 import { AuthModule } from './auth/auth.module.js';
 import { BearerGuard } from './auth/bearer.guard.js';
 import type { Config } from './config/config.js';
 import { ConfigModule } from './config/config.module.js';
 import type { DatabaseConfig } from './database/database-options.js';
+import { PoolMetrics } from './database/pool-metrics.js';
 import { DatabaseModule } from './database/database.module.js';
 import { ErrorFilter } from './errors/error.filter.js';
 import { HealthModule } from './health/health.module.js';
 import { HttpModule } from './http/http.module.js';
 import { ValidationPipe } from './http/validation.pipe.js';
+import { LoggingModule } from './logging/logging.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { PlantsModule } from './plants/plants.module.js';
 
@@ -18,20 +21,22 @@ export type AppConfig = Config & { readonly database: DatabaseConfig };
 
 @Module({})
 export class AppModule {
-  static register(config: AppConfig): DynamicModule {
+  static register(config: AppConfig, logger: Logger): DynamicModule {
     return {
       module: AppModule,
       imports: [
         ConfigModule.register(config),
+        LoggingModule.register(logger),
+        MetricsModule,
         DatabaseModule.register(config.database),
         HttpModule,
         AuthModule,
         PlantsModule,
         HealthModule,
-        MetricsModule,
       ],
       // What every request meets.
       providers: [
+        PoolMetrics,
         { provide: APP_GUARD, useClass: BearerGuard },
         { provide: APP_PIPE, useClass: ValidationPipe },
         { provide: APP_FILTER, useClass: ErrorFilter },

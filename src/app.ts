@@ -5,8 +5,12 @@ import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { NextFunction, Request, Response } from 'express';
+import { Logger } from 'nestjs-pino';
 import { AppModule, type AppConfig } from './app.module.js';
 import { readConfig, type Config } from './config/config.js';
+import { refuseBadHost } from './http/refuse-bad-host.js';
+import { RequestObserver } from './http/request-observer.js';
+import { createLogger } from './logging/logger.js';
 import { HttpAdapter } from './http/http-adapter.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 import { securityHeaders } from './http/security-headers.js';
@@ -19,13 +23,22 @@ import { serveDocument } from './openapi/serve-document.js';
  * @param config with the address of a database whose schema is up to date
  * @returns the application, initialised and not yet listening
  */
-export async function createApp(config: AppConfig): Promise<NestExpressApplication> {
+export async function createApp(
+  config: AppConfig,
+  logger = createLogger(config.log),
+): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(
-    AppModule.register(config),
+    AppModule.register(config, logger),
     new HttpAdapter(config.http),
     // The body is read behind the guard: see http/json-body.ts.
-    { bodyParser: false, abortOnError: false, logger: ['error', 'warn'] },
+    { bodyParser: false, abortOnError: false, bufferLogs: true },
   );
+  app.useLogger(app.get(Logger));
+  const observer = app.get(RequestObserver);
+  app.use((request: Request, response: Response, next: NextFunction) => {
+    observer.observe(request, response, next);
+  });
+  app.use(refuseBadHost);
   const lifecycle = app.get(LifecycleService);
   app.use((_request: Request, response: Response, next: NextFunction) => {
     lifecycle.enter(response);
@@ -41,7 +54,7 @@ export async function describeApp(): Promise<OpenAPIObject> {
   const config = readConfig({});
   const database = { ...config.database, url: '' };
   const app = await NestFactory.create<NestExpressApplication>(
-    AppModule.register({ ...config, database }),
+    AppModule.register({ ...config, database }, createLogger({ level: 'silent' })),
     {
       preview: true,
       logger: false,

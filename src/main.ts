@@ -3,22 +3,30 @@ import { AccessTokensService } from './auth/access-tokens.service.js';
 import { readConfig } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
 import { prepareDatabase } from './database/prepare-database.js';
+import { createLogger } from './logging/logger.js';
+import { startTracing } from './logging/tracing.js';
 import { explainStartError } from './start-errors.js';
 
 async function start(): Promise<void> {
   const config = readConfig();
   const isEmbedded = config.database.url === undefined;
+  const logger = createLogger(config.log);
+  // On the embedded database there is a person in front of it; a log is for programs.
+  const say = isEmbedded ? print : (text: string) => logger.info(text);
+  const stopTracing =
+    config.tracing.endpoint === undefined ? undefined : await startTracing(config.tracing.endpoint);
   if (isEmbedded) {
     say(`Opening the embedded Postgres in ${config.database.dataDir} …`);
   }
   const database = await openDatabase(config.database);
   try {
     await prepareDatabase(database.config, say);
-    const app = await createApp({ ...config, database: database.config });
+    const app = await createApp({ ...config, database: database.config }, logger);
     const url = await listen(app, config.http);
     stopOnSignal(async () => {
       await stopApp(app, config.http);
       await database.close();
+      await stopTracing?.();
     });
     say(`The Plant Store listens on ${url}`);
     if (isEmbedded) {
@@ -54,7 +62,7 @@ curl -X POST ${url}/plants -H 'Authorization: Bearer ${token}' -H 'Content-Type:
 `;
 }
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 

@@ -39,6 +39,10 @@ describe('every route asks for a token', () => {
     ]);
   });
 
+  it.each(['/health/live', '/health/ready'])('%s says ok', async (path) => {
+    expect(await service.request(path)).toMatchObject({ status: 200, body: { status: 'ok' } });
+  });
+
   it('and /metrics takes one like everything else', async () => {
     const answer = await service.request('/metrics', {
       headers: { authorization: `Bearer ${service.token}` },

@@ -40,7 +40,12 @@ export class BearerGuard extends AuthGuard('bearer') {
     return { headers: { authorization: `Bearer ${token}` }, address: request.ip ?? '::' };
   }
 
-  override handleRequest<User extends Caller>(error: unknown, caller: User | false): User {
+  override handleRequest<User extends Caller>(
+    error: unknown,
+    caller: User | false,
+    _info: unknown,
+    context: ExecutionContext,
+  ): User {
     if (error) throw error as Error;
     if (!caller) {
       throw new ServiceError(
@@ -48,6 +53,8 @@ export class BearerGuard extends AuthGuard('bearer') {
         'The bearer token is not valid, or no longer.',
       );
     }
+    // Passport would leave it on what it got to see.
+    context.switchToHttp().getRequest<Request>().user = caller;
     return caller;
   }
 }

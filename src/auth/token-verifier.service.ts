@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { Counter, Registry } from 'prom-client';
 import { CONFIG, type Config } from '../config/config.js';
 import { isWellFormedAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';
 import type { Caller } from './caller.js';
-import { overloaded } from '../errors/service-error.js';
+import { overloaded, TooManyAttemptsError } from '../errors/service-error.js';
 import { FailedAttempts } from './failed-attempts.js';
 import { JwtVerifier } from './jwt-verifier.js';
 
@@ -40,6 +41,7 @@ export class TokenVerifierService {
   /** Apart from the valid ones, so that guesses cannot push those out. */
   private readonly invalid = new LRUCache<string, true>({ max: CACHE_SIZE, ttl: MAX_AGE_MS });
   private readonly questions = new Map<string, Promise<Caller | undefined>>();
+  private readonly checks: Counter<'outcome'>;
   private readonly maxQuestions: number;
   private readonly failedAttempts: FailedAttempts;
   private readonly jwtVerifier: JwtVerifier | undefined;
@@ -47,7 +49,14 @@ export class TokenVerifierService {
   constructor(
     private readonly accessTokens: AccessTokensService,
     @Inject(CONFIG) config: Config,
+    registry: Registry,
   ) {
+    this.checks = new Counter({
+      name: 'plant_store_token_checks_total',
+      help: 'Tokens that were checked, by outcome.',
+      labelNames: ['outcome'],
+      registers: [registry],
+    });
     this.maxQuestions = config.http.maxPendingRequests;
     this.failedAttempts = new FailedAttempts(config.auth.failuresPerMinute);
     this.jwtVerifier = config.auth.oidc && new JwtVerifier(config.auth.oidc);
@@ -62,11 +71,21 @@ export class TokenVerifierService {
   async verify(token: string, address: string): Promise<Caller | undefined> {
     const key = createHash('sha256').update(token).digest('base64');
     const known = this.valid.get(key);
-    const caller = this.recall(key, token, known) ?? (await this.judge(key, token, address, known));
-    if (caller === undefined) {
-      this.failedAttempts.add(address);
+    const remembered = this.recall(key, token, known);
+    if (remembered !== undefined) {
+      this.checks.inc({ outcome: 'remembered' });
+      return remembered;
     }
-    return caller;
+    try {
+      const caller = await this.judge(key, token, address, known);
+      if (caller === undefined) this.failedAttempts.add(address);
+      this.checks.inc({ outcome: caller === undefined ? 'invalid' : 'valid' });
+      return caller;
+    } catch (error) {
+      const isLimited = error instanceof TooManyAttemptsError;
+      this.checks.inc({ outcome: isLimited ? 'limited' : 'unjudged' });
+      throw error;
+    }
   }
 
   /** The verdict from memory, if it may still be believed. */

@@ -16,6 +16,8 @@ export class ConfigError extends Error {
 
 const UNITS: Readonly<Record<string, number>> = { '': 1, kb: 1024, mb: 1024 * 1024 };
 
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
 const integer = (min: number, max: number) => {
   const message = `must be a whole number from ${min} to ${max}`;
   return z
@@ -71,6 +73,10 @@ const environment = z
     HOST: z.string().default('127.0.0.1'),
     PORT: integer(0, 65535).default(3000),
     BASE_URL: httpUrl.optional(),
+    LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+    OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+    KEEP_ALIVE_TIMEOUT_MS: integer(0, 600_000).default(65_000),
+    MAX_CONNECTIONS: integer(1, 1_000_000).default(10_000),
     BODY_LIMIT: bytes(1, 16 * 1024 * 1024).default(64 * 1024),
     REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
     MAX_PENDING_REQUESTS: integer(1, 100_000).default(1000),
@@ -101,6 +107,8 @@ const environment = z
     http: {
       host: env.HOST,
       port: env.PORT,
+      keepAliveTimeout: env.KEEP_ALIVE_TIMEOUT_MS,
+      maxConnections: env.MAX_CONNECTIONS,
       bodyLimit: env.BODY_LIMIT,
       requestTimeout: env.REQUEST_TIMEOUT_MS,
       maxPendingRequests: env.MAX_PENDING_REQUESTS,
@@ -108,6 +116,8 @@ const environment = z
       shutdownTimeout: env.SHUTDOWN_TIMEOUT_MS,
       trustedProxyHops: env.TRUSTED_PROXY_HOPS,
     },
+    log: { level: env.LOG_LEVEL },
+    tracing: { endpoint: env.OTEL_EXPORTER_OTLP_ENDPOINT },
     auth: {
       failuresPerMinute: env.AUTH_FAILURES_PER_MINUTE,
       /** undefined means that only tokens of our own are accepted. */

@@ -1,4 +1,5 @@
 import { DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
+import { runStatement } from './run-statement.js';
 import { migrationDatabaseOptions, type DatabaseConfig } from './database-options.js';
 
 /** Any constant will do; every process that migrates this schema must use the same one. */
@@ -44,6 +45,15 @@ export async function migrate(config: DatabaseConfig): Promise<string[]> {
     await queryRunner.release();
     await dataSource.destroy();
   }
+}
+
+/** Whether the newest migration of this version has run. Newer ones may have, too: see docs/operations.md. */
+export async function isSchemaCurrent(dataSource: DataSource): Promise<boolean> {
+  const newest = dataSource.migrations.at(-1)?.constructor.name;
+  const found = await runStatement(dataSource, 'SELECT 1 FROM migrations WHERE name = $1', [
+    newest,
+  ]);
+  return found.length > 0;
 }
 
 async function takeLock(queryRunner: QueryRunner): Promise<void> {

@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
+import { inSpan } from '../logging/tracing.js';
 import { isRetryable, isUnavailable } from './postgres-errors.js';
 
 /** A statement that loses a race this often will not win it within the time a client waits. */
@@ -23,15 +24,23 @@ export async function runStatement<Row extends object>(
   sql: string,
   parameters: readonly unknown[],
 ): Promise<Row[]> {
-  const pool = (dataSource.driver as PostgresDriver).master as Pool;
+  const pool = poolOf(dataSource);
   for (let attempt = 1; ; attempt++) {
     try {
-      return (await pool.query(sql, [...parameters])).rows as Row[];
+      const result = await inSpan('postgres', { 'db.query.text': sql }, () =>
+        pool.query(sql, [...parameters]),
+      );
+      return result.rows as Row[];
     } catch (error) {
       if (isRetryable(error) && attempt < MAX_ATTEMPTS) continue;
       throw isUnavailable(error) ? databaseUnavailable(error) : error;
     }
   }
+}
+
+/** The connections that TypeORM holds. */
+export function poolOf(dataSource: DataSource): Pool {
+  return (dataSource.driver as PostgresDriver).master as Pool;
 }
 
 function databaseUnavailable(cause: unknown): ServiceError {

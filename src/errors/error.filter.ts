@@ -1,10 +1,4 @@
-import {
-  Catch,
-  HttpException,
-  Logger,
-  type ArgumentsHost,
-  type ExceptionFilter,
-} from '@nestjs/common';
+import { Catch, HttpException, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { ErrorCode } from './error-codes.js';
 import { sendError } from './send-error.js';
@@ -13,15 +7,9 @@ import { ServiceError } from './service-error.js';
 /** The only place where a thrown error becomes an HTTP answer. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
-  private readonly logger = new Logger('Errors');
-
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    const error = toServiceError(thrown);
-    if (error.code === ErrorCode.internal) {
-      this.logger.error(thrown);
-    }
-    sendError(http.getRequest<Request>(), http.getResponse<Response>(), error);
+    sendError(http.getRequest<Request>(), http.getResponse<Response>(), toServiceError(thrown));
   }
 }
 
@@ -35,6 +23,7 @@ function toServiceError(thrown: unknown): ServiceError {
   return new ServiceError(
     ErrorCode.internal,
     'The service failed to answer this request. The fault is ours; trying again later is safe.',
+    { cause: thrown },
   );
 }
 

@@ -12,6 +12,13 @@ const RETRY_AFTER_SECONDS = 1;
  */
 const DISCARD_LIMIT_BYTES = 1024 * 1024;
 
+const answeredErrors = new WeakMap<ServerResponse, ServiceError>();
+
+/** The error that a request was answered with, if it was. */
+export function answeredError(response: ServerResponse): ServiceError | undefined {
+  return answeredErrors.get(response);
+}
+
 /** Answers with the Error schema and the header fields that belong to the error. */
 export function sendError(
   request: IncomingMessage,
@@ -22,6 +29,7 @@ export function sendError(
     response.destroy();
     return;
   }
+  answeredErrors.set(response, error);
   for (const [name, value] of Object.entries(errorHeaders(error))) {
     response.setHeader(name, value);
   }

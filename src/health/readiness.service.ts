@@ -1,18 +1,38 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { runStatement } from '../database/run-statement.js';
+import { isSchemaCurrent } from '../database/migrate.js';
+import { ErrorCode } from '../errors/error-codes.js';
+import { ServiceError } from '../errors/service-error.js';
 import { LifecycleService } from '../http/lifecycle.service.js';
+
+/** However many probes there are, the database is asked no more often than this. */
+const CACHE_MS = 1000;
 
 @Injectable()
 export class ReadinessService {
+  private checked: { readonly at: number; readonly outcome: Promise<void> } | undefined;
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly lifecycle: LifecycleService,
   ) {}
 
-  /** @throws ServiceError databaseUnavailable or shuttingDown when the service cannot do its work */
+  /** @throws ServiceError shuttingDown or databaseUnavailable when the service cannot do its work */
   async check(): Promise<void> {
     this.lifecycle.refuseUnlessServing();
-    await runStatement(this.dataSource, 'SELECT 1', []);
+    const now = Date.now();
+    if (this.checked === undefined || now - this.checked.at >= CACHE_MS) {
+      this.checked = { at: now, outcome: this.checkDatabase() };
+    }
+    await this.checked.outcome;
+  }
+
+  private async checkDatabase(): Promise<void> {
+    if (!(await isSchemaCurrent(this.dataSource))) {
+      throw new ServiceError(
+        ErrorCode.databaseUnavailable,
+        'The schema of the database is behind this version of the service: run its migrations.',
+      );
+    }
   }
 }

@@ -1,5 +1,6 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { Response } from 'express';
+import { Gauge, Registry } from 'prom-client';
 import { CONFIG, type Config } from '../config/config.js';
 import { overloaded } from '../errors/service-error.js';
 
@@ -11,7 +12,20 @@ import { overloaded } from '../errors/service-error.js';
 export class AdmissionGuard implements CanActivate {
   private pending = 0;
 
-  constructor(@Inject(CONFIG) private readonly config: Config) {}
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    registry: Registry,
+  ) {
+    const count = () => this.pending;
+    new Gauge({
+      name: 'plant_store_pending_requests',
+      help: 'Plants that are under way.',
+      registers: [registry],
+      collect() {
+        this.set(count());
+      },
+    });
+  }
 
   canActivate(context: ExecutionContext): boolean {
     if (this.pending >= this.config.http.maxPendingRequests) {

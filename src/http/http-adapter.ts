@@ -25,17 +25,19 @@ export class HttpAdapter extends ExpressAdapter {
   override initHttpServer(): void {
     const server = createServer(
       {
-        // Answered by us instead, as an Error: see `refuseBadHost`.
+        // Answered by us instead, as an Error: see refuse-bad-host.ts.
         requireHostHeader: false,
         // A header field sent twice is not silently reduced to the first: a second Authorization or
         // Content-Type makes the field invalid.
         joinDuplicateHeaders: true,
+        keepAliveTimeout: this.config.keepAliveTimeout,
         headersTimeout: this.config.requestTimeout,
         requestTimeout: this.config.requestTimeout,
         connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
       },
       this.getInstance<Application>(),
     );
+    server.maxConnections = this.config.maxConnections;
     answerParserErrors(server);
     this.setHttpServer(server);
     this.httpServer = server;
@@ -60,22 +62,7 @@ function strictExpress(config: Config['http']): Application {
   // With 0, X-Forwarded-For is ignored: anyone can send it.
   app.set('trust proxy', config.trustedProxyHops);
   app.set(BODY_LIMIT_SETTING, config.bodyLimit);
-  app.use(refuseBadHost);
   return app;
-}
-
-/** RFC 3986 section 3.2: a name or an address, and perhaps a port. */
-const HOST = /^(\[[0-9a-f:.]+\]|[\w.~!$&'()*+;=%-]*)(:\d*)?$/i;
-
-/** RFC 9112 section 3.2: an HTTP/1.1 request without Host, or with one that is none, is answered with 400. */
-function refuseBadHost(request: Request, _response: Response, next: NextFunction): void {
-  const { host } = request.headers;
-  const isGood = host === undefined ? request.httpVersion !== '1.1' : HOST.test(host);
-  next(
-    isGood
-      ? undefined
-      : new ServiceError(ErrorCode.badRequest, 'The Host header is missing, or not one host.'),
-  );
 }
 
 /** Errors that Node meets before, or instead of, a request that Express could answer. */

@@ -3,6 +3,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
+import { inSpan } from '../logging/tracing.js';
 import { JsonError, parseExactJson, type JsonValue } from './exact-json.js';
 
 /**
@@ -16,7 +17,9 @@ export const JsonBody = createParamDecorator(
     const http = context.switchToHttp();
     const request = http.getRequest<Request>();
     checkMediaType(request);
-    const body = await readBody(request, http.getResponse<Response>(), bodyLimitOf(request));
+    const body = await inSpan('body', {}, () =>
+      readBody(request, http.getResponse<Response>(), bodyLimitOf(request)),
+    );
     if (body.length === 0) {
       throw bodyMissing();
     }

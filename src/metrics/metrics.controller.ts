@@ -1,17 +1,17 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
-import { MetricsService } from './metrics.service.js';
+import { Registry } from 'prom-client';
 
 @ApiExcludeController()
 @Controller('metrics')
 export class MetricsController {
-  constructor(private readonly metrics: MetricsService) {}
+  constructor(private readonly registry: Registry) {}
 
   /** For Prometheus, which sends a bearer token like every client. */
   @Get()
-  @Header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
+  @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)
   @Header('Cache-Control', 'no-store')
   read(): Promise<string> {
-    return this.metrics.read();
+    return this.registry.metrics();
   }
 }

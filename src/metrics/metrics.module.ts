@@ -1,6 +1,21 @@
-import { Module } from '@nestjs/common';
+import { Global, Module } from '@nestjs/common';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import { MetricsController } from './metrics.controller.js';
-import { MetricsService } from './metrics.service.js';
 
-@Module({ controllers: [MetricsController], providers: [MetricsService] })
+/** Offers the registry; every feature declares its own metrics in it. */
+@Global()
+@Module({
+  controllers: [MetricsController],
+  providers: [
+    {
+      provide: Registry,
+      useFactory: () => {
+        const registry = new Registry();
+        collectDefaultMetrics({ register: registry });
+        return registry;
+      },
+    },
+  ],
+  exports: [Registry],
+})
 export class MetricsModule {}

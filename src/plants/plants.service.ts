@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
+import { Counter, Registry } from 'prom-client';
 import { Repository } from 'typeorm';
 import { runStatement } from '../database/run-statement.js';
 import { ErrorCode } from '../errors/error-codes.js';
@@ -18,7 +19,19 @@ const SELECT = 'SELECT name, tag FROM plants WHERE id = $1';
 
 @Injectable()
 export class PlantsService {
-  constructor(@InjectRepository(PlantEntity) private readonly plants: Repository<PlantEntity>) {}
+  private readonly outcomes: Counter<'outcome'>;
+
+  constructor(
+    @InjectRepository(PlantEntity) private readonly plants: Repository<PlantEntity>,
+    registry: Registry,
+  ) {
+    this.outcomes = new Counter({
+      name: 'plant_store_plants_total',
+      help: 'Plants that reached the database, by outcome.',
+      labelNames: ['outcome'],
+      registers: [registry],
+    });
+  }
 
   /**
    * Stores a plant, once. The same plant again (same id, name and tag) is a success that stores nothing.
@@ -28,7 +41,10 @@ export class PlantsService {
   async create(plant: NewPlant): Promise<Plant> {
     const { id, name, tag } = plant;
     const inserted = await this.run(INSERT, [id, name, tag ?? null]);
-    if (inserted.length === 0 && !(await this.isStored(plant))) {
+    const isCreated = inserted.length > 0;
+    const isTaken = !isCreated && !(await this.isStored(plant));
+    this.outcomes.inc({ outcome: isCreated ? 'created' : isTaken ? 'refused' : 'repeated' });
+    if (isTaken) {
       throw new ServiceError(
         ErrorCode.idTaken,
         `The id ${id} belongs to a different plant. Stored plants do not change: send this one under another id.`,

@@ -42,7 +42,12 @@ export interface TestService {
 export async function startService(env: Record<string, string> = {}): Promise<TestService> {
   const database = await openTestDatabase();
   const proxy = await startDatabaseProxy(database.url);
-  const config = readConfig({ PORT: '0', DATABASE_URL: proxy.url, ...env });
+  const config = readConfig({
+    PORT: '0',
+    LOG_LEVEL: 'silent',
+    DATABASE_URL: proxy.url,
+    ...env,
+  });
   const databaseConfig = { ...config.database, url: config.database.url! };
   // Test files that start at the same time on one server wait for each other's migrations.
   await prepareDatabase(databaseConfig, () => undefined);

@@ -1,0 +1,30 @@
+import { Injectable } from '@nestjs/common';
+import { Gauge, Registry } from 'prom-client';
+import { DataSource } from 'typeorm';
+import { poolOf } from './run-statement.js';
+
+/** Shows how busy the connections to the database are. */
+@Injectable()
+export class PoolMetrics {
+  constructor(dataSource: DataSource, registry: Registry) {
+    new Gauge({
+      name: 'plant_store_database_connections',
+      help: 'Connections of the pool, by what they do.',
+      labelNames: ['state'],
+      registers: [registry],
+      collect() {
+        const { totalCount, idleCount } = poolOf(dataSource);
+        this.set({ state: 'idle' }, idleCount);
+        this.set({ state: 'busy' }, totalCount - idleCount);
+      },
+    });
+    new Gauge({
+      name: 'plant_store_database_waiting',
+      help: 'Statements that wait for a connection of the pool.',
+      registers: [registry],
+      collect() {
+        this.set(poolOf(dataSource).waitingCount);
+      },
+    });
+  }
+}

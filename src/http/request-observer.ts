@@ -1,0 +1,78 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { SpanStatusCode } from '@opentelemetry/api';
+import type { NextFunction, Request, Response } from 'express';
+import type { Logger } from 'pino';
+import { Histogram, Registry } from 'prom-client';
+import { answeredError } from '../errors/send-error.js';
+import { REQUEST_LOGGER } from '../logging/logging.module.js';
+import { startRequestSpan, withRequestSpan } from '../logging/tracing.js';
+import { requestIdOf } from './request-id.js';
+
+/** From a millisecond to the longest a request may take. */
+const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Labels must not grow with what clients think of. */
+const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST']);
+const UNMATCHED = 'unmatched';
+
+/** Logs, measures and traces every request, once, when it is over. */
+@Injectable()
+export class RequestObserver {
+  private readonly durations: Histogram<'route' | 'method' | 'status'>;
+
+  constructor(
+    @Inject(REQUEST_LOGGER) private readonly logger: Logger,
+    registry: Registry,
+  ) {
+    this.durations = new Histogram({
+      name: 'plant_store_http_request_duration_seconds',
+      help: 'Time from the header of a request to the end of its answer.',
+      labelNames: ['route', 'method', 'status'],
+      buckets: BUCKETS_SECONDS,
+      registers: [registry],
+    });
+  }
+
+  /** The first middleware: what it does not see did not happen. */
+  observe(request: Request, response: Response, next: NextFunction): void {
+    const startedAt = performance.now();
+    const requestId = requestIdOf(request.headers['x-request-id']);
+    response.setHeader('X-Request-Id', requestId);
+    const span = startRequestSpan(request);
+
+    response.once('close', () => {
+      const milliseconds = performance.now() - startedAt;
+      const route = (request.route as { path: string } | undefined)?.path ?? UNMATCHED;
+      const error = answeredError(response);
+      // A client that went away before its answer began leaves no status.
+      const status = response.headersSent ? response.statusCode : 499;
+      this.durations.observe(
+        { route, method: KNOWN_METHODS.has(request.method) ? request.method : 'other', status },
+        milliseconds / 1000,
+      );
+      const line = {
+        requestId,
+        method: request.method,
+        route,
+        status,
+        duration: Math.round(milliseconds * 10) / 10,
+        error: error?.code,
+        token: (request.user as { name: string } | undefined)?.name,
+        traceId: span?.spanContext().traceId,
+      };
+      if (status < 500) this.logger.info(line, 'request');
+      else this.logger.error({ ...line, err: error?.cause }, error?.message ?? 'request');
+      if (span !== undefined) {
+        span.updateName(`${request.method} ${route}`);
+        span.setAttributes({
+          'http.request.method': request.method,
+          'http.route': route,
+          'http.response.status_code': status,
+        });
+        if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+        span.end();
+      }
+    });
+    withRequestSpan(span, next);
+  }
+}

@@ -1,0 +1,260 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { json } from 'node:stream/consumers';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { prepareDatabase } from '../src/database/prepare-database.js';
+import { readConfig } from '../src/config/config.js';
+import { runCommand, type Command } from './setup/command.js';
+import { openTestDatabase, type TestDatabase } from './setup/database.js';
+import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
+import { startService, type TestService } from './setup/service.js';
+
+interface OtlpSpan {
+  readonly name: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+}
+
+/** An OpenTelemetry collector that keeps what it gets. */
+async function startCollector(): Promise<{ url: string; spans: OtlpSpan[]; server: Server }> {
+  const spans: OtlpSpan[] = [];
+  const server = createServer((request, response) => {
+    void json(request).then((body) => {
+      const { resourceSpans } = body as {
+        resourceSpans: { scopeSpans: { spans: OtlpSpan[] }[] }[];
+      };
+      spans.push(
+        ...resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans)),
+      );
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+      server.emit('spans');
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, spans, server };
+}
+
+describe('logs and traces of a running service', () => {
+  let database: TestDatabase;
+  let proxy: DatabaseProxy;
+  let collector: Awaited<ReturnType<typeof startCollector>>;
+  let service: Command;
+  let url: string;
+  let token: string;
+
+  beforeAll(async () => {
+    database = await openTestDatabase();
+    proxy = await startDatabaseProxy(database.url);
+    collector = await startCollector();
+    await prepareDatabase({ ...readConfig({}).database, url: database.url }, () => undefined);
+    const create = runCommand(['dist/cli.js', 'token', 'create', 'greenhouse'], {
+      DATABASE_URL: database.url,
+    });
+    await create.exit();
+    token = create.stdout.trim();
+    service = runCommand(['dist/main.js'], {
+      PORT: '0',
+      DATABASE_URL: proxy.url,
+      DATABASE_CONNECT_TIMEOUT_MS: '300',
+      DATABASE_QUERY_TIMEOUT_MS: '300',
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    });
+    [, url] = (await service.waitFor(/listens on (http:[^"]+)/)) as unknown as [string, string];
+  });
+  afterAll(async () => {
+    service.process.kill('SIGKILL');
+    await service.exit();
+    collector.server.close();
+    await proxy.close();
+    await database.close();
+  });
+
+  const post = (body: string, headers: Record<string, string> = {}, path = '/plants') =>
+    fetch(url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+      body,
+    });
+
+  /** The one line about the request with this id. */
+  async function lineOf(requestId: string): Promise<Record<string, unknown>> {
+    await service.waitFor(new RegExp(`"requestId":"${requestId}"`));
+    const lines = service.stdout.split('\n').filter((line) => line.includes(requestId));
+    expect(lines).toHaveLength(1);
+    return JSON.parse(lines[0]!) as Record<string, unknown>;
+  }
+
+  it('every line on standard output is JSON', async () => {
+    await post('{"id":1,"name":"a"}');
+    for (const line of service.stdout.trimEnd().split('\n')) {
+      expect(() => JSON.parse(line) as unknown).not.toThrow();
+    }
+  });
+
+  it('a request is one line, with what an operator needs', async () => {
+    const answer = await post('{"id":1,"name":"a"}', { 'x-request-id': 'order-1' });
+    expect(answer.headers.get('x-request-id')).toBe('order-1');
+    expect(await lineOf('order-1')).toMatchObject({
+      level: 30,
+      method: 'POST',
+      route: '/plants',
+      status: 200,
+      duration: expect.any(Number),
+      token: 'greenhouse',
+      traceId: expect.stringMatching(/^[0-9a-f]{32}$/),
+    });
+  });
+
+  it('a refused request is no error of the service', async () => {
+    await post('{}', { 'x-request-id': 'order-2' });
+    expect(await lineOf('order-2')).toMatchObject({ level: 30, status: 400, error: 40005 });
+  });
+
+  it('a 5xx is an error, once, with its cause', async () => {
+    proxy.cut();
+    await post('{"id":2,"name":"b"}', { 'x-request-id': 'order-3' });
+    proxy.restore();
+    expect(await lineOf('order-3')).toMatchObject({
+      level: 50,
+      status: 503,
+      error: 50300,
+      err: { message: expect.any(String) },
+    });
+  });
+
+  it.each(['', 'a b', 'x'.repeat(129), 'a"b', '{}'])(
+    'the request id %j is not taken over',
+    async (id) => {
+      const answer = await post('{"id":1,"name":"a"}', { 'x-request-id': id });
+      expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    },
+  );
+
+  it('nothing that was sent is in the log: no token, no body, no query', async () => {
+    await post(
+      '{"id":3,"name":"secretplant"}',
+      { 'x-request-id': 'order-4' },
+      '/plants?key=secretkey',
+    );
+    await lineOf('order-4');
+    const log = service.stdout + service.stderr;
+    expect(log).not.toContain(token.slice(11));
+    expect(log).not.toContain('secretplant');
+    expect(log).not.toContain('secretkey');
+  });
+
+  it('spans of the request, its body and its statement belong to the trace of the caller', async () => {
+    const traceId = '0af7651916cd43dd8448eb211c80319c';
+    await post('{"id":4,"name":"a"}', { traceparent: `00-${traceId}-b7ad6b7169203331-01` });
+    const ours = () => collector.spans.filter((span) => span.traceId === traceId);
+    while (ours().length < 3) await once(collector.server, 'spans');
+    const root = ours().find((span) => span.name === 'POST /plants');
+    expect(root?.parentSpanId).toBe('b7ad6b7169203331');
+    for (const name of ['body', 'postgres']) {
+      expect(ours().find((span) => span.name === name)?.parentSpanId).toBe(root!.spanId);
+    }
+  });
+});
+
+describe('metrics', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  beforeEach(() => service.database.query('TRUNCATE plants'));
+  afterAll(() => service.close());
+
+  /** Value of a series, 0 if it is not there. */
+  async function value(series: string): Promise<number> {
+    const { body } = await service.request('/metrics', {
+      headers: { authorization: `Bearer ${service.token}` },
+    });
+    const line = (body as string).split('\n').find((text) => text.startsWith(`${series} `));
+    return line === undefined ? 0 : Number(line.slice(series.length + 1));
+  }
+
+  it.each([
+    ['created', ['{"id":1,"name":"a"}']],
+    ['repeated', ['{"id":1,"name":"a"}', '{"id":1,"name":"a"}']],
+    ['refused', ['{"id":1,"name":"a"}', '{"id":1,"name":"b"}']],
+  ])('plants that were %s are counted', async (outcome, bodies) => {
+    const series = `plant_store_plants_total{outcome="${outcome}"}`;
+    const before = await value(series);
+    for (const body of bodies) await service.post(body);
+    expect(await value(series)).toBe(before + 1);
+  });
+
+  it('requests are measured by route, method and status', async () => {
+    const series =
+      'plant_store_http_request_duration_seconds_count{route="/plants",method="POST",status="400"}';
+    const before = await value(series);
+    await service.post('{}');
+    expect(await value(series)).toBe(before + 1);
+  });
+
+  it('paths and methods that nobody knows share one label', async () => {
+    for (const path of ['/a', '/b', '/c']) await service.request(path, { method: 'DELETE' });
+    expect(
+      await value(
+        'plant_store_http_request_duration_seconds_count{route="unmatched",method="other",status="404"}',
+      ),
+    ).toBe(3);
+  });
+
+  it.each([
+    'plant_store_database_connections{state="idle"}',
+    'plant_store_token_checks_total{outcome="remembered"}',
+    'process_resident_memory_bytes',
+    'nodejs_eventloop_lag_p99_seconds',
+  ])('%s is there', async (series) => {
+    await service.post('{}');
+    expect(await value(series)).toBeGreaterThan(0);
+  });
+
+  it.each(['plant_store_database_waiting', 'plant_store_pending_requests'])(
+    '%s is 0',
+    async (series) => {
+      expect(await value(series)).toBe(0);
+    },
+  );
+
+  it('contain no token', async () => {
+    const { body } = await service.request('/metrics', {
+      headers: { authorization: `Bearer ${service.token}` },
+    });
+    expect(body).not.toContain('plantstore_');
+  });
+});
+
+describe('/health/ready', () => {
+  it('tells that the schema is behind', async () => {
+    const service = await startService();
+    try {
+      await service.database.query('DELETE FROM migrations');
+      expect(await service.request('/health/ready')).toMatchObject({
+        status: 503,
+        body: { error: 50300, message: expect.stringContaining('migrations') },
+      });
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('asks the database once for many probes', async () => {
+    const service = await startService();
+    try {
+      await service.request('/health/ready');
+      service.proxy.cut();
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, () => service.request('/health/ready')),
+      );
+      expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(200));
+      service.proxy.restore();
+    } finally {
+      await service.close();
+    }
+  });
+});
