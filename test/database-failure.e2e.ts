@@ -2,6 +2,14 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
 import { startService, type Answer, type TestService } from './setup/service.js';
 
+function expectUnavailable(answer: Answer) {
+  expect(answer).toMatchObject({
+    status: 503,
+    body: { error: 50300, message: expect.any(String) },
+  });
+  expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+}
+
 describe('while the database is away', () => {
   let service: TestService;
 
@@ -13,14 +21,6 @@ describe('while the database is away', () => {
     await service.post('{"id":1,"name":"a"}');
   });
   afterEach(() => service.close());
-
-  function expectUnavailable(answer: Answer) {
-    expect(answer).toMatchObject({
-      status: 503,
-      body: { error: 50300, message: expect.any(String) },
-    });
-    expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
-  }
 
   it.each(['cut', 'freeze'] as const)(
     '(%s) plants are refused with 503, and taken again afterwards',
@@ -53,6 +53,69 @@ describe('while the database is away', () => {
     ).toMatchObject({
       status: 200,
     });
+  });
+});
+
+describe('a database that cannot take a write', () => {
+  it.each([
+    ['the disk is full', '53100'],
+    ['memory is short', '53200'],
+    ['it is read-only', '25006'],
+    ['it shuts down', '57P01'],
+    ['a lock is not to be had', '55P03'],
+  ])('because %s (%s) is 503, then recovers', async (_reason, sqlstate) => {
+    const service = await startService();
+    try {
+      await service.database.query(
+        `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '${sqlstate}'; END $$`,
+      );
+      await service.database.query(
+        'CREATE TRIGGER fail BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION fail()',
+      );
+      expectUnavailable(await service.post('{"id":1,"name":"a"}'));
+      await service.database.query('DROP TRIGGER fail ON plants');
+      expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ status: 200 });
+    } finally {
+      await service.close();
+    }
+  });
+
+  it.each([
+    ['a serialization failure', '40001'],
+    ['a deadlock', '40P01'],
+  ])('because of %s (%s) tries again by itself', async (_reason, sqlstate) => {
+    const service = await startService();
+    try {
+      await service.database.query('CREATE SEQUENCE attempts');
+      await service.database.query(
+        `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN
+           IF nextval('attempts') < 3 THEN RAISE EXCEPTION 'no' USING ERRCODE = '${sqlstate}'; END IF;
+           RETURN NEW;
+         END $$`,
+      );
+      await service.database.query(
+        'CREATE TRIGGER fail BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION fail()',
+      );
+      expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ status: 200 });
+      expect(await service.storedPlants()).toHaveLength(1);
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('because of a fault of ours is 500, with a constant text', async () => {
+    const service = await startService();
+    try {
+      await service.database.query('ALTER TABLE plants RENAME TO hidden');
+      expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({
+        status: 500,
+        body: { error: 50000, message: expect.not.stringContaining('plants') },
+      });
+    } finally {
+      await service.close();
+    }
   });
 });
 

@@ -1,0 +1,192 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { runCommand, type Command } from '../setup/command.js';
+import { startLoad, stopLoads } from '../setup/load.js';
+import {
+  startPgBouncer,
+  startPostgresServer,
+  type PostgresServer,
+} from '../setup/postgres-server.js';
+
+afterEach(stopLoads);
+
+/** A built service on the server, as an operator runs it. */
+async function startOn(
+  databaseUrl: string,
+  env: Record<string, string> = {},
+): Promise<{ command: Command; url: string }> {
+  const command = runCommand(['dist/main.js'], { PORT: '0', DATABASE_URL: databaseUrl, ...env });
+  const [, url] = await command.waitFor(/listens on (http:[^"]+)/);
+  return { command, url: url! };
+}
+
+async function createToken(databaseUrl: string): Promise<string> {
+  const create = runCommand(['dist/cli.js', 'token', 'create', 'load'], {
+    DATABASE_URL: databaseUrl,
+  });
+  expect(await create.exit()).toBe(0);
+  return create.stdout.trim();
+}
+
+async function stop({ command }: { command: Command }): Promise<void> {
+  command.process.kill('SIGTERM');
+  expect(await command.exit()).toBe(0);
+}
+
+describe('a service on a server that fails', () => {
+  let server: PostgresServer;
+  let service: Awaited<ReturnType<typeof startOn>>;
+  let token: string;
+
+  beforeAll(async () => {
+    server = await startPostgresServer();
+    token = await createToken(server.url);
+    service = await startOn(server.url);
+  });
+  afterAll(async () => {
+    await stop(service);
+    await server.close();
+  });
+
+  let serial = 0;
+  const post = () =>
+    fetch(`${service.url}/plants`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: `{"id":${--serial},"name":"a"}`,
+    });
+  const recovered = async () => {
+    while ((await post()).status !== 200);
+  };
+
+  async function expectNothingLost(acknowledged: ReadonlySet<string>) {
+    const rows = await server.query<{ id: string }>('SELECT id::text AS id FROM plants');
+    const stored = new Set(rows.map(({ id }) => id));
+    expect([...acknowledged].filter((id) => !stored.has(id))).toEqual([]);
+  }
+
+  it('killed under load: 503, recovery by itself, and no acknowledged plant is missing', async () => {
+    const load = startLoad(() => service.url, token);
+    for (let round = 0; round < 3; round++) {
+      await load.progress(300);
+      await server.kill();
+      await server.start();
+      await recovered();
+    }
+    await load.progress(300);
+    await load.stop();
+    expect([...load.failures.keys()].filter((status) => status !== 503)).toEqual([]);
+    await expectNothingLost(load.acknowledged);
+  });
+
+  it('frozen under load: 503, recovery by itself, and no acknowledged plant is missing', async () => {
+    const load = startLoad(() => service.url, token);
+    await load.progress(300);
+    await server.freeze();
+    expect((await post()).status).toBe(503);
+    await server.thaw();
+    await recovered();
+    await load.progress(300);
+    await load.stop();
+    expect([...load.failures.keys()].filter((status) => status !== 503)).toEqual([]);
+    await expectNothingLost(load.acknowledged);
+  });
+
+  const disconnectAll = () =>
+    server.administer(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()',
+    );
+
+  it('read-only, as a former primary is after a fail-over: 503, then recovery', async () => {
+    await recovered();
+    await server.administer('ALTER DATABASE plants_test SET default_transaction_read_only = on');
+    await disconnectAll();
+    while ((await post()).status === 200);
+    const answer = await post();
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toMatchObject({ error: 50300 });
+    await server.administer('ALTER DATABASE plants_test RESET default_transaction_read_only');
+    await disconnectAll();
+    await recovered();
+  });
+
+  it('out of connections: 503, then recovery', async () => {
+    await server.administer('CREATE ROLE visitor LOGIN IN ROLE plants');
+    const other = await startOn(server.url.replace('plants@', 'visitor@'));
+    await server.administer('ALTER DATABASE plants_test CONNECTION LIMIT 0');
+    await disconnectAll();
+    const ready = () => fetch(`${other.url}/health/ready`);
+    while ((await ready()).status === 200);
+    expect(await (await ready()).json()).toMatchObject({ error: 50300 });
+    await server.administer('ALTER DATABASE plants_test CONNECTION LIMIT -1');
+    while ((await ready()).status !== 200);
+    await stop(other);
+  });
+});
+
+describe('behind PgBouncer in transaction mode', () => {
+  it('everything works: migrations, tokens, plants', async () => {
+    const server = await startPostgresServer();
+    const bouncer = await startPgBouncer(server);
+    try {
+      const services = await Promise.all([startOn(bouncer.url), startOn(bouncer.url)]);
+      const token = await createToken(bouncer.url);
+      const load = startLoad(() => services[Math.random() < 0.5 ? 0 : 1]!.url, token);
+      await load.progress(500);
+      await load.stop();
+      expect(load.failures).toEqual(new Map());
+      for (const service of services) await stop(service);
+    } finally {
+      await bouncer.close();
+      await server.close();
+    }
+  });
+});
+
+describe('a rolling restart of two replicas under load', () => {
+  it('loses no request', async () => {
+    const server = await startPostgresServer();
+    try {
+      const token = await createToken(server.url);
+      const start = () => startOn(server.url, { SHUTDOWN_DELAY_MS: '500' });
+      let replicas = await Promise.all([start(), start()]);
+      // A load balancer: it asks for readiness all the time, and sends only where the answer was yes.
+      let ready = replicas.map(({ url }) => url);
+      let isChecking = true;
+      const checking = (async () => {
+        while (isChecking) {
+          const answers = await Promise.all(
+            replicas.map(({ url }) =>
+              fetch(`${url}/health/ready`).then(
+                (response) => response.ok,
+                () => false,
+              ),
+            ),
+          );
+          ready = replicas.map(({ url }) => url).filter((_, i) => answers[i]);
+          await new Promise(setImmediate);
+        }
+      })();
+      let turn = 0;
+      const load = startLoad(() => ready[turn++ % ready.length]!, token);
+      for (let round = 0; round < 4; round++) {
+        await load.progress(200);
+        const [oldest, other] = replicas as [(typeof replicas)[0], (typeof replicas)[0]];
+        await stop(oldest);
+        replicas = [other, await start()];
+        while (ready.length < 2) await new Promise(setImmediate);
+      }
+      await load.progress(200);
+      await load.stop();
+      isChecking = false;
+      await checking;
+      expect(load.failures).toEqual(new Map());
+      const rows = await server.query<{ count: number }>(
+        'SELECT count(*)::int AS count FROM plants',
+      );
+      expect(rows).toEqual([{ count: load.acknowledged.size }]);
+      for (const replica of replicas) await stop(replica);
+    } finally {
+      await server.close();
+    }
+  });
+});

@@ -1,0 +1,61 @@
+/** Clients that send plants as fast as they are answered, and write every acknowledged one down. */
+export interface Load {
+  /** Ids that were answered with 200. */
+  readonly acknowledged: Set<string>;
+  /** Answers other than 200, by status; 0 stands for none. */
+  readonly failures: Map<number, number>;
+  /** Waits for that many more acknowledged plants. */
+  progress(count: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const loads = new Set<Load>();
+
+/** Ends what a test that failed left running. */
+export async function stopLoads(): Promise<void> {
+  await Promise.all([...loads].map((load) => load.stop()));
+  loads.clear();
+}
+
+/** @param target where the next request goes */
+export function startLoad(target: () => string, token: string, clients = 16): Load {
+  const acknowledged = new Set<string>();
+  const failures = new Map<number, number>();
+  let isRunning = true;
+  let nextId = 1n;
+
+  const run = async () => {
+    while (isRunning) {
+      const id = String(nextId++ * 1_000_000_007n);
+      const status = await fetch(`${target()}/plants`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: `{"id":${id},"name":"plant ${id}"}`,
+      }).then(
+        async (response) => {
+          await response.arrayBuffer();
+          return response.status;
+        },
+        () => 0,
+      );
+      if (status === 200) acknowledged.add(id);
+      else failures.set(status, (failures.get(status) ?? 0) + 1);
+    }
+  };
+  const running = Array.from({ length: clients }, run);
+
+  const load: Load = {
+    acknowledged,
+    failures,
+    async progress(count) {
+      const goal = acknowledged.size + count;
+      while (acknowledged.size < goal) await new Promise(setImmediate);
+    },
+    async stop() {
+      isRunning = false;
+      await Promise.all(running);
+    },
+  };
+  loads.add(load);
+  return load;
+}

@@ -1,0 +1,185 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chown, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+
+const exec = promisify(execFile);
+
+/** A Postgres server of the test's own, which it may kill, freeze and misconfigure. */
+export interface PostgresServer {
+  readonly url: string;
+  readonly port: number;
+  query<Row extends pg.QueryResultRow>(sql: string, parameters?: unknown[]): Promise<Row[]>;
+  /** The same, from another database of the server, whatever was done to the first. */
+  administer(sql: string): Promise<void>;
+  /** As a crash of the machine would: no process has time for a last word. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  /** Stops all processes; connections stay open and the port keeps accepting. */
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startPostgresServer(): Promise<PostgresServer> {
+  const dir = await mkdtemp(join(tmpdir(), 'plant-store-server-'));
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) await chown(dir, await idOf('postgres', '-u'), await idOf('postgres', '-g'));
+  // Postgres refuses to run as root.
+  const run = (command: string, args: string[]) =>
+    isRoot ? exec('runuser', ['-u', 'postgres', '--', command, ...args]) : exec(command, args);
+  const bin = await findBinaries();
+  const data = join(dir, 'data');
+  const port = await findFreePort();
+  await run(join(bin, 'initdb'), ['-D', data, '-U', 'plants', '-A', 'trust', '-E', 'UTF8']);
+
+  const start = async () => {
+    const options = `-p ${port} -k ${dir} -c listen_addresses=127.0.0.1`;
+    await run(join(bin, 'pg_ctl'), [
+      '-D',
+      data,
+      '-l',
+      join(dir, 'log'),
+      '-w',
+      '-o',
+      options,
+      'start',
+    ]);
+  };
+  const signalAll = async (signal: NodeJS.Signals) => {
+    const [postmaster] = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n');
+    const pids = [Number(postmaster), ...(await childrenOf(Number(postmaster)))];
+    for (const pid of pids) process.kill(pid, signal);
+    return pids;
+  };
+  const url = `postgres://plants@127.0.0.1:${port}/plants_test`;
+  const query = async <Row extends pg.QueryResultRow>(
+    sql: string,
+    parameters?: unknown[],
+    to = url,
+  ) => {
+    const client = new pg.Client({ connectionString: to });
+    await client.connect();
+    try {
+      return (await client.query<Row>(sql, parameters)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+
+  const administer = async (sql: string) => {
+    await query(sql, [], `postgres://plants@127.0.0.1:${port}/postgres`);
+  };
+
+  await start();
+  await administer('CREATE DATABASE plants_test');
+  return {
+    url,
+    port,
+    query: (sql, parameters) => query(sql, parameters),
+    administer,
+    async kill() {
+      const pids = await signalAll('SIGKILL');
+      while (pids.some(isRunning)) await new Promise(setImmediate);
+    },
+    start,
+    async freeze() {
+      await signalAll('SIGSTOP');
+    },
+    async thaw() {
+      await signalAll('SIGCONT');
+    },
+    async close() {
+      await run(join(bin, 'pg_ctl'), ['-D', data, '-m', 'immediate', 'stop']).catch(
+        () => undefined,
+      );
+      await rm(dir, { recursive: true });
+    },
+  };
+}
+
+/** A PgBouncer in transaction mode in front of a server. */
+export async function startPgBouncer(
+  server: PostgresServer,
+): Promise<{ url: string; close(): Promise<void> }> {
+  const dir = await mkdtemp(join(tmpdir(), 'plant-store-bouncer-'));
+  const isRoot = process.getuid?.() === 0;
+  const port = await findFreePort();
+  const config = join(dir, 'pgbouncer.ini');
+  await writeFile(join(dir, 'users.txt'), '"plants" ""\n');
+  await writeFile(
+    config,
+    `[databases]
+plants_test = host=127.0.0.1 port=${server.port}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = trust
+auth_file = ${join(dir, 'users.txt')}
+pool_mode = transaction
+default_pool_size = 4
+`,
+  );
+  if (isRoot) {
+    const [uid, gid] = [await idOf('postgres', '-u'), await idOf('postgres', '-g')];
+    for (const path of [dir, config, join(dir, 'users.txt')]) await chown(path, uid, gid);
+  }
+  const args = ['/usr/sbin/pgbouncer', config];
+  const bouncer = isRoot
+    ? spawn('runuser', ['-u', 'postgres', '--', ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
+    : spawn(args[0]!, args.slice(1), { stdio: ['ignore', 'ignore', 'pipe'] });
+  const exited = once(bouncer, 'close');
+  for await (const chunk of bouncer.stderr) {
+    if (String(chunk).includes('process up')) break;
+  }
+  bouncer.stderr.resume();
+  return {
+    url: `postgres://plants@127.0.0.1:${port}/plants_test`,
+    async close() {
+      bouncer.kill('SIGTERM');
+      await exited;
+      await rm(dir, { recursive: true });
+    },
+  };
+}
+
+export async function findFreePort(): Promise<number> {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function idOf(user: string, flag: '-u' | '-g'): Promise<number> {
+  return Number((await exec('id', [flag, user])).stdout);
+}
+
+/** Debian keeps the server's programs out of the path, in a folder per version. */
+async function findBinaries(): Promise<string> {
+  const root = '/usr/lib/postgresql';
+  const versions = (await readdir(root)).map(Number).sort((a, b) => b - a);
+  return join(root, String(versions[0]), 'bin');
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function childrenOf(parent: number): Promise<number[]> {
+  const { stdout } = await exec('ps', ['-o', 'pid=', '--ppid', String(parent)]).catch(() => ({
+    stdout: '',
+  }));
+  return stdout.trim().split(/\s+/).filter(Boolean).map(Number);
+}
