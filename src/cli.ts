@@ -7,7 +7,7 @@ import { readConfig } from './config/config.js';
 import { joinDatabase, type OpenDatabase } from './database/open-database.js';
 import { prepareDatabase } from './database/prepare-database.js';
 import { explainStartError } from './start-errors.js';
-import { addTokenCommands, CommandError } from './token-commands.js';
+import { addTokenCommands, CommandError, UsageError } from './token-commands.js';
 
 const program = new Command('npm run -s')
   .description('Commands of the Plant Store. They work beside a running service.')
@@ -62,9 +62,8 @@ try {
     // Commander has said what is wrong, or shown the help that was asked for.
     process.exitCode = error.exitCode === 0 ? 0 : 2;
   } else {
-    process.stderr.write(
-      `${error instanceof CommandError ? error.message : explainStartError(error)}\n`,
-    );
-    process.exitCode = 1;
+    const isOurs = error instanceof CommandError || error instanceof UsageError;
+    process.stderr.write(`${isOurs ? error.message : explainStartError(error)}\n`);
+    process.exitCode = error instanceof UsageError ? 2 : 1;
   }
 }

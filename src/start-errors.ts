@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { ConfigError } from './config/config.js';
 import { DataDirInUseError, DataDirNotWritableError } from './database/embedded-postgres.js';
+import { describeDatabaseError, isDatabaseError } from './database/postgres-errors.js';
 import { DatabaseStartError } from './database/prepare-database.js';
 
 const EXPECTED = [ConfigError, DataDirInUseError, DataDirNotWritableError, DatabaseStartError];
@@ -16,6 +17,7 @@ const LISTEN_ERRORS: Readonly<Record<string, string>> = {
 export function explainStartError(error: unknown): string {
   if (!(error instanceof Error)) return inspect(error);
   if (EXPECTED.some((expected) => error instanceof expected)) return error.message;
+  if (isDatabaseError(error)) return `The database refused: ${describeDatabaseError(error)}.`;
   const { syscall, code, address, hostname, port } = error as NodeJS.ErrnoException & {
     address?: string;
     hostname?: string;

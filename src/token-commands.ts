@@ -11,24 +11,28 @@ export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
+/** A command that was not understood. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
 /** Adds `create`, `list`, `revoke` and `rotate`. Standard output carries results only. */
 export function addTokenCommands(program: Command, withTokens: WithTokens): void {
   program
     .command('create')
     .description('print a new token, which is shown only this once')
-    .argument('<name>', 'who will use it, such as "greenhouse"', parseName)
+    .argument('<name>', 'who will use it, such as "greenhouse"')
     .option(
       '--expires <duration>',
       'how long it works, such as 90d (default: until it is revoked)',
-      parseDuration,
+      parseLifetime,
     )
-    .action((name: string, options: { expires?: number }) =>
-      withTokens(async (tokens) => {
-        // Names are shown in lists and logs.
-        if (isWellFormedAccessToken(name)) throw new CommandError('This is a token, not a name.');
+    .action((name: string, options: { expires?: number }) => {
+      checkName(name);
+      return withTokens(async (tokens) => {
         print(await tokens.create(name, options.expires));
-      }),
-    );
+      });
+    });
 
   program
     .command('list')
@@ -44,11 +48,13 @@ export function addTokenCommands(program: Command, withTokens: WithTokens): void
   program
     .command('revoke')
     .description('end a token, or all of a name, for good')
-    .argument('<name|id>', 'as "token list" shows it')
+    .argument('<name|id|token>', 'as "token list" shows it; a token that leaked may be pasted')
     .option('--yes', 'do not ask')
     .action((nameOrId: string, options: { yes?: boolean }) =>
       withTokens(async (tokens) => {
-        const live = await tokens.findLive(nameOrId);
+        const live = isWellFormedAccessToken(nameOrId)
+          ? await tokens.findLiveByToken(nameOrId)
+          : await tokens.findLive(nameOrId);
         if (live.length === 0) throw new CommandError(noLiveToken(nameOrId));
         if (options.yes !== true) {
           const names = live.map(({ id, name }) => `${name} (${id})`).join(', ');
@@ -71,36 +77,40 @@ export function addTokenCommands(program: Command, withTokens: WithTokens): void
     .option(
       '--expires <duration>',
       'how long the new one works (default: as long as the old one did)',
-      parseDuration,
+      parseLifetime,
     )
-    .option('--yes', 'do not ask, with --grace 0')
-    .action((name: string, options: { grace: number; expires?: number; yes?: boolean }) =>
-      withTokens(async (tokens) => {
-        if (options.grace === 0 && options.yes !== true) {
-          await confirm(
-            `This ends all tokens of ${name} within five seconds, and cannot be undone.`,
-          );
+    .option('--yes', 'do not ask, with a grace below one hour')
+    .action((name: string, options: { grace: number; expires?: number; yes?: boolean }) => {
+      checkName(name);
+      return withTokens(async (tokens) => {
+        if (options.grace < GRACE_THAT_ASKS_MS && options.yes !== true) {
+          await confirm(`This ends all tokens of ${name} soon, and cannot be undone.`);
         }
         const token = await tokens.rotate(name, options.grace, options.expires);
         if (token === undefined) throw new CommandError(noLiveToken(name));
         print(token);
-      }),
-    );
+      });
+    });
 }
 
-const noLiveToken = (nameOrId: string) =>
-  `There is no live token "${nameOrId}". "token list" shows all tokens.`;
+/** A shorter grace may be over before the new token is where it is needed. */
+const GRACE_THAT_ASKS_MS = 3_600_000;
 
-const MAX_NAME_LENGTH = 100;
+/** Says nothing of a token: what is written to a terminal stays there. */
+const noLiveToken = (name: string) =>
+  TOKEN_INSIDE.test(name)
+    ? 'This token is not live. "token list" shows all tokens.'
+    : `There is no live token "${name}". "token list" shows all tokens.`;
 
-function parseName(text: string): string {
-  if (text.trim() === '' || text.length > MAX_NAME_LENGTH || /\p{Cc}/u.test(text)) {
-    throw new InvalidArgumentError(`Use 1 to ${MAX_NAME_LENGTH} characters that can be seen.`);
+const TOKEN_INSIDE = /plantstore_[0-9A-Za-z]{49}/;
+const NAME = /^(?=.*[\p{L}\p{N}])[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,100}$/u;
+
+/** Names are shown in lists and logs, so they must be readable, and no tokens. */
+function checkName(name: string): void {
+  if (TOKEN_INSIDE.test(name)) throw new UsageError('This is a token, not a name.');
+  if (!NAME.test(name)) {
+    throw new UsageError('A name has 1 to 100 visible characters, a letter or a digit among them.');
   }
-  // Its first characters make a token look like a name, and names are shown in lists and logs.
-  if (text.startsWith('plantstore_'))
-    throw new InvalidArgumentError('This is a token, not a name.');
-  return text;
 }
 
 const UNITS: Readonly<Record<string, number>> = {
@@ -112,9 +122,16 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 
 /** @returns milliseconds */
+function parseLifetime(text: string): number {
+  const lifetime = parseDuration(text);
+  if (lifetime === 0) throw new InvalidArgumentError('Such a token would never work.');
+  return lifetime;
+}
+
+/** @returns milliseconds */
 function parseDuration(text: string): number {
   const [, amount, unit] =
-    /^(\d{1,6})([smhdw])$/.exec(text) ?? (text === '0' ? ['', '0', 's'] : []);
+    /^(\d{1,4})([smhdw])$/.exec(text) ?? (text === '0' ? ['', '0', 's'] : []);
   if (amount === undefined || unit === undefined) {
     throw new InvalidArgumentError('Use a number and a unit: 30s, 15m, 24h, 90d or 52w.');
   }
@@ -159,7 +176,7 @@ async function confirm(warning: string): Promise<void> {
     throw new CommandError(`${warning} Add --yes if that is what you want.`);
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    const answer = await prompt.question(`${warning} Go on? [y/N] `);
+    const answer = await prompt.question(`${warning} Go on? [y/N] `).catch(() => 'no');
     if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError('Nothing was changed.');
   } finally {
     prompt.close();

@@ -15,8 +15,7 @@ describe('while the database is away', () => {
 
   beforeEach(async () => {
     service = await startService({
-      DATABASE_CONNECT_TIMEOUT_MS: '200',
-      DATABASE_QUERY_TIMEOUT_MS: '200',
+      DATABASE_TIMEOUT_MS: '200',
     });
     await service.post('{"id":1,"name":"a"}');
   });
@@ -123,8 +122,7 @@ describe('more work than the service accepts', () => {
   it('is refused at once with 503, and /metrics still answers', async () => {
     const service = await startService({
       MAX_PENDING_REQUESTS: '2',
-      DATABASE_CONNECT_TIMEOUT_MS: '1000',
-      DATABASE_QUERY_TIMEOUT_MS: '1000',
+      DATABASE_TIMEOUT_MS: '1000',
     });
     try {
       await service.post('{"id":1,"name":"a"}');

@@ -57,8 +57,7 @@ describe('logs and traces of a running service', () => {
     service = runCommand(['dist/main.js'], {
       PORT: '0',
       DATABASE_URL: proxy.url,
-      DATABASE_CONNECT_TIMEOUT_MS: '300',
-      DATABASE_QUERY_TIMEOUT_MS: '300',
+      DATABASE_TIMEOUT_MS: '300',
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     });
     [, url] = (await service.waitFor(/listens on (http:[^"]+)/)) as unknown as [string, string];

@@ -149,6 +149,12 @@ describe('started on the embedded database', () => {
     expect(await Promise.all(commands.map((command) => command.exit()))).toEqual([0, 0, 0]);
   });
 
+  it('a service that starts beside a command waits for it', async () => {
+    const command = runCommand([CLI, 'token', 'list'], { DATA_DIR: dataDir });
+    await start().waitFor(/listens on/);
+    expect(await command.exit()).toBe(0);
+  });
+
   it('a port that is taken is one line', async () => {
     const other = createServer();
     await once(other.listen(0, '127.0.0.1'), 'listening');

@@ -89,6 +89,30 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
+  it('are refused even if they come all at once', async () => {
+    const service = await startGuarded();
+    try {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => guess(service)));
+      const refused = answers.filter(({ status }) => status === 429);
+      expect(refused).toHaveLength(50 - LIMIT);
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('are counted whatever they look like', async () => {
+    const service = await startGuarded();
+    try {
+      for (const token of ['a b', '"', 'x.y.z', 'abc', 'plantstore_']) {
+        const answer = await service.post(PLANT, { authorization: `Bearer ${token}` });
+        expect(answer).toMatchObject({ status: 401, body: { error: 40101 } });
+      }
+      expect(await guess(service)).toMatchObject({ status: 429 });
+    } finally {
+      await service.close();
+    }
+  });
+
   it('cannot be hidden behind X-Forwarded-For', async () => {
     const service = await startGuarded();
     try {
@@ -111,6 +135,23 @@ describe('too many wrong tokens from one address', () => {
         status: 429,
       });
       expect(await guess(service, { 'x-forwarded-for': '192.0.2.2' })).toMatchObject({
+        status: 401,
+      });
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('are counted by address without its port, which some proxies add', async () => {
+    const service = await startGuarded({ TRUSTED_PROXY_HOPS: '1' });
+    try {
+      for (let i = 0; i < LIMIT; i++) {
+        await guess(service, { 'x-forwarded-for': `192.0.2.1:${i + 1000}` });
+      }
+      expect(await guess(service, { 'x-forwarded-for': '192.0.2.1:1' })).toMatchObject({
+        status: 429,
+      });
+      expect(await guess(service, { 'x-forwarded-for': '192.0.2.2:1' })).toMatchObject({
         status: 401,
       });
     } finally {

@@ -98,6 +98,29 @@ describe('the token commands, beside a running service', () => {
     expect([hours(first), hours(second)]).toEqual([1, 30 * 24]);
   });
 
+  it('revoke takes a token that leaked, and never repeats it', async () => {
+    const leaked = (await token('create', 'greenhouse')).stdout.trim();
+    const results = [
+      await token('revoke', leaked, '--yes'),
+      await token('revoke', leaked, '--yes'),
+    ];
+    expect(results.map(({ exitCode }) => exitCode)).toEqual([0, 1]);
+    expect(await list()).toMatchObject([{ status: 'revoked' }]);
+    results.push(await token('create', leaked), await token('create', `my ${leaked}`));
+    results.push(await token('rotate', leaked, '--grace', '0', '--yes'));
+    expect(results.slice(2).map(({ exitCode }) => exitCode)).toEqual([2, 2, 2]);
+    for (const { stdout, stderr } of results) expect(stdout + stderr).not.toContain(leaked);
+    expect(await list()).toHaveLength(1);
+  });
+
+  it('revoke by id ends that token only, whatever others are called', async () => {
+    await token('create', 'greenhouse');
+    const [greenhouse] = await list();
+    await token('create', greenhouse!['id']!);
+    await token('revoke', greenhouse!['id']!, '--yes');
+    expect((await list()).map((row) => row['status'])).toEqual(['revoked', 'live']);
+  });
+
   it('rotate --grace 0 ends the old one at once, and asks first', async () => {
     const old = await token('create', 'greenhouse');
     expect(await token('rotate', 'greenhouse', '--grace', '0')).toMatchObject({ exitCode: 1 });
@@ -110,8 +133,11 @@ describe('the token commands, beside a running service', () => {
     [['revoke', 'nobody', '--yes'], 1, 'There is no live token "nobody"'],
     [['rotate', 'nobody'], 1, 'There is no live token "nobody"'],
     [['create'], 2, "missing required argument 'name'"],
-    [['create', ''], 2, 'Use 1 to 100 characters'],
+    [['create', ''], 2, 'A name has 1 to 100'],
     [['create', 'x', '--expires', 'soon'], 2, 'Use a number and a unit'],
+    [['create', 'x', '--expires', '0s'], 2, 'would never work'],
+    [['create', '\u200b'], 2, 'visible characters'],
+    [['rotate', 'x', '--grace', '1s'], 1, '--yes'],
     [['create', 'x', 'y'], 2, 'too many arguments'],
     [['destroy', 'x'], 2, "unknown command 'destroy'"],
   ])('%j ends with exit code %d and says why', async (args, exitCode, reason) => {

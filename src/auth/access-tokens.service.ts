@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { Repository, type EntityManager } from 'typeorm';
+import { Repository, type EntityManager, type SelectQueryBuilder } from 'typeorm';
 import { runStatement } from '../database/run-statement.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken, hashAccessToken } from './access-token.js';
@@ -63,9 +63,18 @@ export class AccessTokensService {
     });
   }
 
-  /** The live tokens with this name or id. */
-  findLive(nameOrId: string): Promise<AccessTokenInfo[]> {
-    return findLive(this.tokens.manager, nameOrId);
+  /** The live token with this id, or else all with this name. */
+  async findLive(nameOrId: string): Promise<AccessTokenInfo[]> {
+    const byId = await selectLive(this.tokens.manager).andWhere({ id: nameOrId }).getMany();
+    if (byId.length > 0) return byId;
+    return selectLive(this.tokens.manager).andWhere({ name: nameOrId }).getMany();
+  }
+
+  /** The live token that this is. Only its hash leaves this process. */
+  findLiveByToken(token: string): Promise<AccessTokenInfo[]> {
+    return selectLive(this.tokens.manager)
+      .andWhere({ hash: hashAccessToken(token) })
+      .getMany();
   }
 
   /** Ends tokens for good. */
@@ -85,7 +94,10 @@ export class AccessTokensService {
    */
   rotate(name: string, grace: number, lifetime?: number): Promise<string | undefined> {
     return this.tokens.manager.transaction(async (manager) => {
-      const old = (await findLive(manager, name)).filter((token) => token.name === name);
+      const old = await selectLive(manager)
+        .andWhere({ name })
+        .setLock('pessimistic_write')
+        .getMany();
       const newest = old.at(-1);
       if (newest === undefined) return undefined;
       await manager.query(
@@ -133,14 +145,12 @@ export class AccessTokensService {
   }
 }
 
-function findLive(manager: EntityManager, nameOrId: string): Promise<AccessTokenInfo[]> {
+function selectLive(manager: EntityManager): SelectQueryBuilder<AccessTokenEntity> {
   return manager
     .createQueryBuilder(AccessTokenEntity, 'token')
     .select(['token.id', 'token.name', 'token.createdAt', 'token.expiresAt', 'token.lastUsedAt'])
-    .where('(token.id = :nameOrId OR token.name = :nameOrId)', { nameOrId })
-    .andWhere(IS_LIVE)
-    .orderBy('token.created_at')
-    .getMany();
+    .where(IS_LIVE)
+    .orderBy('token.created_at');
 }
 
 function lifetimeOf({ createdAt, expiresAt }: AccessTokenInfo): number | undefined {

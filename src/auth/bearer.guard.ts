@@ -37,7 +37,10 @@ export class BearerGuard extends AuthGuard('bearer') {
       );
     }
     // A connection that is gone has no address; nobody will read its answer.
-    return { headers: { authorization: `Bearer ${token}` }, address: request.ip ?? '::' };
+    return {
+      headers: { authorization: `Bearer ${TOKEN.test(token) ? token : NO_TOKEN}` },
+      address: request.ip ?? '::',
+    };
   }
 
   override handleRequest<User extends Caller>(
@@ -58,6 +61,10 @@ export class BearerGuard extends AuthGuard('bearer') {
     return caller;
   }
 }
+
+/** RFC 6750 section 2.1. The strategy answers anything else by itself; it shall be judged and counted, too. */
+const TOKEN = /^[\w.~+/-]+=*$/;
+const NO_TOKEN = '-';
 
 /** RFC 6750 section 2.1 and RFC 9110 section 11.1: the scheme in any case, one or more spaces, the token. */
 function bearerToken(header: string | undefined): string | undefined {

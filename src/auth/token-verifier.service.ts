@@ -3,12 +3,13 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Counter, Registry } from 'prom-client';
 import { CONFIG, type Config } from '../config/config.js';
+import { TooManyAttemptsError } from '../errors/service-error.js';
 import { isWellFormedAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';
 import type { Caller } from './caller.js';
-import { overloaded, TooManyAttemptsError } from '../errors/service-error.js';
 import { FailedAttempts } from './failed-attempts.js';
 import { JwtVerifier } from './jwt-verifier.js';
+import { Questions } from './questions.js';
 
 /**
  * How long a verdict is believed at most: a token that is revoked stops working everywhere within this
@@ -32,7 +33,10 @@ interface Verdict {
   useRecordedAt: number;
 }
 
-/** Tells who a token stands for, from memory if it can. */
+/**
+ * Tells who a token stands for, from memory if it can. Ages are measured with a clock that nobody can set
+ * back.
+ */
 @Injectable()
 export class TokenVerifierService {
   private readonly logger = new Logger('Tokens');
@@ -40,45 +44,53 @@ export class TokenVerifierService {
   private readonly valid = new LRUCache<string, Verdict>({ max: CACHE_SIZE });
   /** Apart from the valid ones, so that guesses cannot push those out. */
   private readonly invalid = new LRUCache<string, true>({ max: CACHE_SIZE, ttl: MAX_AGE_MS });
-  private readonly questions = new Map<string, Promise<Caller | undefined>>();
-  private readonly checks: Counter<'outcome'>;
-  private readonly maxQuestions: number;
+  /** Apart from each other, so that an issuer that hangs does not hold up tokens of our own. */
+  private readonly ownQuestions: Questions;
+  private readonly jwtQuestions: Questions;
   private readonly failedAttempts: FailedAttempts;
   private readonly jwtVerifier: JwtVerifier | undefined;
+  private readonly checks: Counter<'outcome'>;
 
   constructor(
     private readonly accessTokens: AccessTokensService,
     @Inject(CONFIG) config: Config,
     registry: Registry,
   ) {
+    this.ownQuestions = new Questions(config.http.maxPendingRequests);
+    this.jwtQuestions = new Questions(config.http.maxPendingRequests);
+    this.failedAttempts = new FailedAttempts(config.auth.failuresPerMinute);
+    this.jwtVerifier = config.auth.oidc && new JwtVerifier(config.auth.oidc);
     this.checks = new Counter({
       name: 'plant_store_token_checks_total',
       help: 'Tokens that were checked, by outcome.',
       labelNames: ['outcome'],
       registers: [registry],
     });
-    this.maxQuestions = config.http.maxPendingRequests;
-    this.failedAttempts = new FailedAttempts(config.auth.failuresPerMinute);
-    this.jwtVerifier = config.auth.oidc && new JwtVerifier(config.auth.oidc);
   }
 
   /**
    * @param address the client's, for counting failures
    * @returns who the token stands for, or undefined if it is not valid
-   * @throws ServiceError databaseUnavailable or issuerUnavailable when that cannot be found out;
-   *   TooManyAttemptsError when the address sent too many tokens that were not valid
+   * @throws ServiceError databaseUnavailable, issuerUnavailable or overloaded when that cannot be found
+   *   out; TooManyAttemptsError when the address sent too many tokens that were not valid
    */
   async verify(token: string, address: string): Promise<Caller | undefined> {
     const key = createHash('sha256').update(token).digest('base64');
     const known = this.valid.get(key);
-    const remembered = this.recall(key, token, known);
-    if (remembered !== undefined) {
+    if (known !== undefined && this.isBelieved(known)) {
+      if (performance.now() - known.askedAt >= REFRESH_AGE_MS) {
+        // If this fails, the verdict grows old, and the request that then has to wait gets the error.
+        this.ask(key, token).catch(() => undefined);
+      }
+      this.recordUse(known);
       this.checks.inc({ outcome: 'remembered' });
-      return remembered;
+      return known.caller;
     }
     try {
-      const caller = await this.judge(key, token, address, known);
-      if (caller === undefined) this.failedAttempts.add(address);
+      // A token that was valid is judged whatever else comes from its address: a noisy neighbour must
+      // not lock it out.
+      const caller =
+        known === undefined ? await this.attempt(key, token, address) : await this.ask(key, token);
       this.checks.inc({ outcome: caller === undefined ? 'invalid' : 'valid' });
       return caller;
     } catch (error) {
@@ -88,76 +100,58 @@ export class TokenVerifierService {
     }
   }
 
-  /** The verdict from memory, if it may still be believed. */
-  private recall(key: string, token: string, known: Verdict | undefined): Caller | undefined {
-    if (known === undefined) return undefined;
-    const age = Date.now() - known.askedAt;
-    if (age >= MAX_AGE_MS || isExpired(known.caller)) return undefined;
-    if (age >= REFRESH_AGE_MS) {
-      // If this fails, the verdict grows old, and the request that then has to wait gets the error.
-      this.ask(key, token).catch(() => undefined);
-    }
-    this.recordUse(known);
-    return known.caller;
+  private isBelieved({ askedAt, caller }: Verdict): boolean {
+    const isExpired = caller.expiresAt !== undefined && caller.expiresAt <= Date.now();
+    return !isExpired && performance.now() - askedAt < MAX_AGE_MS;
   }
 
-  private async judge(
-    key: string,
-    token: string,
-    address: string,
-    known: Verdict | undefined,
-  ): Promise<Caller | undefined> {
-    // A token that was valid is judged whatever else comes from its address: a noisy neighbour must not
-    // lock it out.
-    if (known === undefined) this.failedAttempts.refuseTooMany(address);
+  private async attempt(key: string, token: string, address: string): Promise<Caller | undefined> {
+    this.failedAttempts.begin(address);
     if (this.invalid.has(key)) return undefined;
     const caller = await this.ask(key, token);
-    const verdict = this.valid.get(key);
-    if (verdict !== undefined) this.recordUse(verdict);
+    if (caller !== undefined) this.failedAttempts.forgive(address);
     return caller;
   }
 
-  /** Asks once, however many requests want to know, and remembers the answer. */
-  private async ask(key: string, token: string): Promise<Caller | undefined> {
-    let question = this.questions.get(key);
-    if (question === undefined) {
-      if (this.questions.size >= this.maxQuestions) throw overloaded();
-      question = this.askAndRemember(key, token).finally(() => this.questions.delete(key));
-      this.questions.set(key, question);
+  private ask(key: string, token: string): Promise<Caller | undefined> {
+    if (isWellFormedAccessToken(token)) {
+      return this.ownQuestions.ask(key, () =>
+        this.remember(key, () => this.accessTokens.find(token)),
+      );
     }
-    return question;
+    const { jwtVerifier } = this;
+    if (jwtVerifier !== undefined && JwtVerifier.isJwt(token)) {
+      return this.jwtQuestions.ask(key, () => this.remember(key, () => jwtVerifier.verify(token)));
+    }
+    return Promise.resolve(undefined);
   }
 
-  private async askAndRemember(key: string, token: string): Promise<Caller | undefined> {
-    const askedAt = Date.now();
-    const caller = await this.lookUp(token);
+  private async remember(
+    key: string,
+    find: () => Promise<Caller | undefined>,
+  ): Promise<Caller | undefined> {
+    const askedAt = performance.now();
+    const caller = await find();
     if (caller === undefined) {
       this.valid.delete(key);
       this.invalid.set(key, true);
     } else {
-      const useRecordedAt = this.valid.peek(key)?.useRecordedAt ?? 0;
-      this.valid.set(key, { caller, askedAt, useRecordedAt });
+      const useRecordedAt = this.valid.peek(key)?.useRecordedAt ?? -Infinity;
+      const verdict = { caller, askedAt, useRecordedAt };
+      this.valid.set(key, verdict);
+      this.recordUse(verdict);
     }
     return caller;
-  }
-
-  private async lookUp(token: string): Promise<Caller | undefined> {
-    if (isWellFormedAccessToken(token)) return this.accessTokens.find(token);
-    return this.jwtVerifier?.verify(token);
   }
 
   /** Beside the request, not in its way. */
   private recordUse(verdict: Verdict): void {
     const { tokenId } = verdict.caller;
-    const now = Date.now();
+    const now = performance.now();
     if (tokenId === undefined || now - verdict.useRecordedAt < USE_INTERVAL_MS) return;
     verdict.useRecordedAt = now;
     this.accessTokens.recordUse(tokenId).catch((error: unknown) => {
       this.logger.warn(`The last use of a token could not be written: ${String(error)}`);
     });
   }
-}
-
-function isExpired({ expiresAt }: Caller): boolean {
-  return expiresAt !== undefined && expiresAt <= Date.now();
 }

@@ -43,7 +43,7 @@ describe('readConfig', () => {
     ['DATABASE_URL', 'mysql://u:secret@h/d'],
     ['DATABASE_URL', 'secret'],
     ['DATABASE_POOL_SIZE', '0'],
-    ['DATABASE_QUERY_TIMEOUT_MS', 'secret'],
+    ['DATABASE_TIMEOUT_MS', 'secret'],
   ])('refuses %s=%s, naming the variable and not the value', (name, value) => {
     const read = () => readConfig({ [name]: value });
     expect(read).toThrow(ConfigError);

@@ -45,14 +45,14 @@ const httpUrl = z
   .transform((text) => text.replace(/\/+$/, ''));
 
 /** Whoever can change the keys on their way can sign; only this machine may do without TLS. */
-const issuerUrl = z
-  .string()
-  .refine(
-    (text) =>
-      /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))/i.test(text) &&
-      URL.canParse(text),
-    'must be an https:// address',
-  );
+const issuerUrl = z.string().refine(isSafeIssuer, 'must be an https:// address');
+
+function isSafeIssuer(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+  return protocol === 'https:' || (protocol === 'http:' && isLocal);
+}
 
 const databaseUrl = z
   .string()
@@ -89,8 +89,7 @@ const environment = z
     DATA_DIR: z.string().default('.data'),
     DATABASE_URL: databaseUrl.optional(),
     DATABASE_POOL_SIZE: integer(1, 1000).default(10),
-    DATABASE_CONNECT_TIMEOUT_MS: integer(10, 60_000).default(1500),
-    DATABASE_QUERY_TIMEOUT_MS: integer(10, 60_000).default(1500),
+    DATABASE_TIMEOUT_MS: integer(10, 60_000).default(1500),
     DATABASE_START_TIMEOUT_MS: integer(0, 600_000).default(30_000),
   })
   .superRefine((env, context) => {
@@ -133,8 +132,7 @@ const environment = z
       url: env.DATABASE_URL,
       dataDir: resolve(env.DATA_DIR),
       poolSize: env.DATABASE_POOL_SIZE,
-      connectTimeout: env.DATABASE_CONNECT_TIMEOUT_MS,
-      queryTimeout: env.DATABASE_QUERY_TIMEOUT_MS,
+      timeout: env.DATABASE_TIMEOUT_MS,
       startTimeout: env.DATABASE_START_TIMEOUT_MS,
     },
   }));

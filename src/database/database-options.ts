@@ -24,10 +24,10 @@ export function requestDatabaseOptions(config: DatabaseConfig): PostgresDataSour
     ...schemaOptions,
     url: config.url,
     poolSize: config.poolSize,
-    connectTimeoutMS: config.connectTimeout,
+    connectTimeoutMS: config.timeout,
     // Timed by the client, not by a `statement_timeout` sent at connect: PgBouncer refuses unknown
     // startup parameters, and a frozen server would never report its own time-out.
-    extra: { query_timeout: config.queryTimeout, keepAlive: true },
+    extra: { query_timeout: config.timeout, keepAlive: true },
   };
 }
 
@@ -37,6 +37,6 @@ export function migrationDatabaseOptions(config: DatabaseConfig): PostgresDataSo
     ...schemaOptions,
     url: config.url,
     poolSize: 1,
-    connectTimeoutMS: config.connectTimeout,
+    connectTimeoutMS: config.timeout,
   };
 }

@@ -15,32 +15,42 @@ export interface OpenDatabase {
   close(): Promise<void>;
 }
 
+const RETRY_INTERVAL_MS = 100;
+
 /**
- * The server in `DATABASE_URL`, or the embedded Postgres, started here.
+ * The server in `DATABASE_URL`, or the embedded Postgres, started here. Waits for a command that has the data
+ * folder open.
  *
- * @throws DataDirInUseError, DataDirNotWritableError
+ * @throws DataDirInUseError when another service runs on the folder; DataDirNotWritableError
  */
 export function openDatabase(config: Config['database']): Promise<OpenDatabase> {
-  return open(config, true);
+  return openOr(config, true, async (joined, inUse) => {
+    await joined.close();
+    throw inUse;
+  });
 }
 
-const JOIN_INTERVAL_MS = 100;
+/** Like `openDatabase`, but works beside a running service, on its embedded Postgres. */
+export function joinDatabase(config: Config['database']): Promise<OpenDatabase> {
+  return openOr(config, false, (joined) => Promise.resolve(opened(config, joined)));
+}
 
-/**
- * Like `openDatabase`, but works beside a running service: joins its embedded Postgres, and waits while
- * another process is about to open or close the folder.
- */
-export async function joinDatabase(config: Config['database']): Promise<OpenDatabase> {
+/** @param join what to do where another process serves the folder */
+async function openOr(
+  config: Config['database'],
+  isShared: boolean,
+  join: (embedded: EmbeddedPostgres, inUse: DataDirInUseError) => Promise<OpenDatabase>,
+): Promise<OpenDatabase> {
   const deadline = Date.now() + config.startTimeout;
   for (;;) {
     try {
-      return await open(config, false);
+      return await open(config, isShared);
     } catch (error) {
       if (!(error instanceof DataDirInUseError)) throw error;
       const joined = await joinEmbeddedPostgres(config.dataDir);
-      if (joined !== undefined) return opened(config, joined);
+      if (joined !== undefined) return join(joined, error);
       if (Date.now() > deadline) throw error;
-      await delay(JOIN_INTERVAL_MS);
+      await delay(RETRY_INTERVAL_MS);
     }
   }
 }

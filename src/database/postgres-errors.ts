@@ -1,3 +1,4 @@
+import { DatabaseError } from 'pg';
 import { QueryFailedError } from 'typeorm';
 
 /**
@@ -5,8 +6,18 @@ import { QueryFailedError } from 'typeorm';
  * SQLSTATEs (PostgreSQL documentation, appendix A).
  */
 
+/** The database did not answer within the time a request may wait for it. */
+export class StatementTimeoutError extends Error {
+  override readonly name = 'StatementTimeoutError';
+
+  constructor() {
+    super('The database did not answer in time');
+  }
+}
+
 /** The database cannot be reached, does not answer in time, or cannot take a write now. */
 export function isUnavailable(error: unknown): boolean {
+  if (error instanceof StatementTimeoutError) return true;
   const code = codeOf(error);
   if (code === undefined) {
     return UNCODED_CONNECTION_FAILURES.some((text) => messageOf(error).includes(text));
@@ -22,6 +33,11 @@ export function isRetryable(error: unknown): boolean {
 /** No retry will help: the address or the credentials are wrong. */
 export function isMisconfigured(error: unknown): boolean {
   return matches(codeOf(error), MISCONFIGURED);
+}
+
+/** Whether the database said this. */
+export function isDatabaseError(error: unknown): boolean {
+  return error instanceof QueryFailedError || error instanceof DatabaseError;
 }
 
 /** One line for the operator, without the statement, its values or the credentials. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import type { Server } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
@@ -85,6 +85,21 @@ describe('the socket server of the embedded Postgres', () => {
     await second.end();
   });
 
+  it.each([
+    ['a message shorter than its length field', Buffer.from('Q\xff\xff\xff\xff', 'latin1')],
+    ['COPY, which PGlite cannot take from a client', query('COPY numbers FROM STDIN')],
+  ])('closes the connection at %s, and serves the others', async (_kind, bytes) => {
+    const client = await connect();
+    client.on('error', () => undefined);
+    const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+    const closed = new Promise((resolve) => stream.once('close', resolve));
+    stream.write(bytes);
+    await closed;
+    const other = await connect();
+    expect((await other.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+    await other.end();
+  });
+
   it('goes on after an error', async () => {
     const client = await connect();
     await expect(client.query('SELECT 1/0')).rejects.toThrow('division by zero');
@@ -93,3 +108,12 @@ describe('the socket server of the embedded Postgres', () => {
     await client.end();
   });
 });
+
+/** A simple query as it travels. */
+function query(sql: string): Buffer {
+  const text = Buffer.from(`${sql}\0`);
+  const head = Buffer.alloc(5);
+  head.write('Q');
+  head.writeInt32BE(text.length + 4, 1);
+  return Buffer.concat([head, text]);
+}

@@ -65,6 +65,11 @@ const CANCEL_REQUEST = 80877102;
 const ENDS_UNIT = new Set(['S', 'Q', 'c', 'f']);
 const TERMINATE = 'X';
 
+/** PGlite waits for the data of such a COPY without letting go of the process. */
+function isCopyFromClient(type: string, message: Buffer): boolean {
+  return (type === 'Q' || type === 'P') && /\bcopy\b[^]*\bfrom\s+stdin\b/i.test(message.toString());
+}
+
 /** The messages of a connection, up to the ones after which the server says that it is ready. */
 async function* readUnits(socket: Socket): AsyncGenerator<Buffer[], void> {
   let buffer: Buffer = Buffer.alloc(0);
@@ -77,6 +82,8 @@ async function* readUnits(socket: Socket): AsyncGenerator<Buffer[], void> {
       const lengthAt = isStarted ? 1 : 0;
       if (buffer.length < lengthAt + 4) break;
       const end = lengthAt + buffer.readInt32BE(lengthAt);
+      // No message is shorter than its length field; going on would be endless.
+      if (end < lengthAt + 4) return;
       if (buffer.length < end) break;
       const message = buffer.subarray(0, end);
       buffer = buffer.subarray(end);
@@ -92,7 +99,7 @@ async function* readUnits(socket: Socket): AsyncGenerator<Buffer[], void> {
         continue;
       }
       const type = String.fromCharCode(message[0]!);
-      if (type === TERMINATE) return;
+      if (type === TERMINATE || isCopyFromClient(type, message)) return;
       unit.push(message);
       if (ENDS_UNIT.has(type)) {
         yield unit;

@@ -4,7 +4,7 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { inSpan } from '../logging/tracing.js';
-import { isRetryable, isUnavailable } from './postgres-errors.js';
+import { isRetryable, isUnavailable, StatementTimeoutError } from './postgres-errors.js';
 
 /** A statement that loses a race this often will not win it within the time a client waits. */
 const MAX_ATTEMPTS = 5;
@@ -25,17 +25,33 @@ export async function runStatement<Row extends object>(
   parameters: readonly unknown[],
 ): Promise<Row[]> {
   const pool = poolOf(dataSource);
+  const statement = inSpan('postgres', { 'db.query.text': sql }, () =>
+    withRetries(() => pool.query(sql, [...parameters])),
+  );
+  try {
+    const result = await withTimeout(statement, pool.options.query_timeout as number);
+    return result.rows as Row[];
+  } catch (error) {
+    throw isUnavailable(error) ? databaseUnavailable(error) : error;
+  }
+}
+
+async function withRetries<Result>(run: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
-      const result = await inSpan('postgres', { 'db.query.text': sql }, () =>
-        pool.query(sql, [...parameters]),
-      );
-      return result.rows as Row[];
+      return await run();
     } catch (error) {
-      if (isRetryable(error) && attempt < MAX_ATTEMPTS) continue;
-      throw isUnavailable(error) ? databaseUnavailable(error) : error;
+      if (!isRetryable(error) || attempt >= MAX_ATTEMPTS) throw error;
     }
   }
+}
+
+/** One end for the wait for a connection, the statement, and all its retries together. */
+function withTimeout<Result>(statement: Promise<Result>, milliseconds: number): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new StatementTimeoutError()), milliseconds);
+    statement.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }
 
 /** The connections that TypeORM holds. */

@@ -6,8 +6,8 @@ import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'j
 /** An identity provider that signs with real keys. */
 export interface Issuer {
   readonly url: string;
-  /** Requests for its keys so far. */
-  readonly keyRequests: number;
+  /** Requests so far. */
+  readonly requests: number;
   /** The public key that is used now, as it is published. */
   readonly publicJwk: JWK;
   /** A token as RFC 9068 has it, with whatever a test changes. */
@@ -25,7 +25,7 @@ export async function startIssuer(): Promise<Issuer> {
   let privateKey: CryptoKey;
   let publicJwk: JWK;
   let serial = 0;
-  let keyRequests = 0;
+  let requests = 0;
   let isDown = false;
 
   const rotateKey = async () => {
@@ -41,7 +41,7 @@ export async function startIssuer(): Promise<Issuer> {
   await rotateKey();
 
   const server = createServer((request, response) => {
-    if (request.url === '/keys') keyRequests++;
+    requests++;
     if (isDown) {
       response.writeHead(500).end();
       return;
@@ -59,8 +59,8 @@ export async function startIssuer(): Promise<Issuer> {
 
   return {
     url,
-    get keyRequests() {
-      return keyRequests;
+    get requests() {
+      return requests;
     },
     get publicJwk() {
       return publicJwk;
