@@ -42,6 +42,10 @@ export function ApiErrorResponses(): MethodDecorator {
         ),
         overloaded: example(ErrorCode.overloaded, 'More work is waiting than the service accepts'),
         shuttingDown: example(ErrorCode.shuttingDown, 'The service is shutting down'),
+        issuerUnavailable: example(
+          ErrorCode.issuerUnavailable,
+          'The identity provider does not answer',
+        ),
       },
     }),
   );

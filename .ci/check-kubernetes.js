@@ -1,0 +1,57 @@
+// Checks what a cluster would only say when it is too late: that every file is listed, that selectors match
+// labels, that probes and services name ports that exist, and that the pods are allowed to run restricted.
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+
+const DIR = new URL('../deploy/kubernetes/', import.meta.url);
+const read = (name) => parse(readFileSync(new URL(name, DIR), 'utf8'));
+
+const { resources, labels } = read('kustomization.yaml');
+const files = readdirSync(DIR).filter((name) => name !== 'kustomization.yaml');
+assert.deepEqual(resources.toSorted(), files.toSorted());
+
+const objects = resources.map(read);
+const byKind = Object.fromEntries(objects.map((object) => [object.kind, object]));
+const common = Object.assign({}, ...labels.map(({ pairs }) => pairs));
+const { Deployment, Job, Service, PodDisruptionBudget, HorizontalPodAutoscaler, NetworkPolicy } =
+  byKind;
+const podLabels = ({ spec }) => ({ ...common, ...spec.template.metadata.labels });
+
+for (const [owner, selector] of [
+  ['Deployment', Deployment.spec.selector.matchLabels],
+  ['Service', Service.spec.selector],
+  ['PodDisruptionBudget', PodDisruptionBudget.spec.selector.matchLabels],
+  ['NetworkPolicy', NetworkPolicy.spec.podSelector.matchLabels],
+]) {
+  for (const [label, value] of Object.entries(selector)) {
+    assert.equal(podLabels(Deployment)[label], value, `${owner} does not select the pods`);
+  }
+}
+assert.notDeepEqual(podLabels(Job), podLabels(Deployment), 'the service must not send to the job');
+assert.equal(HorizontalPodAutoscaler.spec.scaleTargetRef.name, Deployment.metadata.name);
+assert.equal(Deployment.spec.replicas, undefined, 'the autoscaler owns the number of replicas');
+
+const [container] = Deployment.spec.template.spec.containers;
+const ports = container.ports.map(({ name }) => name);
+for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
+  assert.ok(ports.includes(container[probe].httpGet.port), `${probe} names no port`);
+}
+assert.ok(ports.includes(Service.spec.ports[0].targetPort));
+const setting = (name) => Number(container.env.find((entry) => entry.name === name).value);
+assert.ok(
+  setting('SHUTDOWN_DELAY_MS') + setting('SHUTDOWN_TIMEOUT_MS') <
+    Deployment.spec.template.spec.terminationGracePeriodSeconds * 1000,
+);
+
+for (const { kind, spec } of [Deployment, Job]) {
+  const pod = spec.template.spec;
+  assert.equal(pod.securityContext.runAsNonRoot, true, kind);
+  assert.equal(pod.securityContext.seccompProfile.type, 'RuntimeDefault', kind);
+  for (const { securityContext, resources: limits } of pod.containers) {
+    assert.equal(securityContext.allowPrivilegeEscalation, false, kind);
+    assert.equal(securityContext.readOnlyRootFilesystem, true, kind);
+    assert.deepEqual(securityContext.capabilities.drop, ['ALL'], kind);
+    assert.ok(limits.requests.cpu && limits.requests.memory && limits.limits.memory, kind);
+  }
+}

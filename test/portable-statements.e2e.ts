@@ -1,0 +1,54 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { poolOf } from '../src/database/run-statement.js';
+import { startService, type TestService } from './setup/service.js';
+
+/** What Citus, CockroachDB and YugabyteDB share: see docs/operations.md, "Growing past one machine". */
+describe('the schema and the statements stay within what distributed engines can do', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.close());
+
+  it('one table, one key, and nothing that reaches beyond a row', async () => {
+    const columns = await service.database.query(
+      `SELECT column_name, data_type, column_default FROM information_schema.columns
+       WHERE table_schema = current_schema() AND table_name = 'plants' ORDER BY ordinal_position`,
+    );
+    expect(columns).toEqual([
+      { column_name: 'id', data_type: 'bigint', column_default: null },
+      { column_name: 'name', data_type: 'text', column_default: null },
+      { column_name: 'tag', data_type: 'text', column_default: null },
+      { column_name: 'created_at', data_type: 'timestamp with time zone', column_default: 'now()' },
+    ]);
+    const [counts] = await service.database.query(
+      `SELECT
+         (SELECT count(*)::int FROM pg_constraint WHERE conrelid = 'plants'::regclass AND contype IN ('p', 'u', 'f', 'x')) AS keys,
+         (SELECT count(*)::int FROM pg_index WHERE indrelid = 'plants'::regclass) AS indexes,
+         (SELECT count(*)::int FROM pg_trigger WHERE tgrelid = 'plants'::regclass) AS triggers,
+         (SELECT count(*)::int FROM pg_class WHERE relkind = 'S' AND relnamespace = current_schema()::regnamespace
+            AND relname LIKE 'plants%') AS sequences`,
+    );
+    expect(counts).toEqual({ keys: 1, indexes: 1, triggers: 0, sequences: 0 });
+  });
+
+  it('the statements of a request name rows by their key only', async () => {
+    const pool = poolOf(service.app.get(DataSource));
+    const statements = new Set<string>();
+    const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<pg.QueryResult>;
+    pool.query = ((text: string, ...rest: unknown[]) => {
+      statements.add(text.replaceAll(/\s+/g, ' ').trim());
+      return query(text, ...rest);
+    }) as typeof pool.query;
+    await service.post('{"id":1,"name":"a"}');
+    await service.post('{"id":1,"name":"b"}');
+    const aboutPlants = [...statements].filter((text) => text.includes('plants'));
+    expect(aboutPlants).toEqual([
+      'INSERT INTO plants (id, name, tag) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING RETURNING id',
+      'SELECT name, tag FROM plants WHERE id = $1',
+    ]);
+  });
+});
