@@ -2,10 +2,11 @@
 // labels, that probes and services name ports that exist, and that the pods are allowed to run restricted.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parse } from 'yaml';
 
-const DIR = new URL('../deploy/kubernetes/', import.meta.url);
-const read = (name) => parse(readFileSync(new URL(name, DIR), 'utf8'));
+const DIR = join(import.meta.dirname, '../deploy/kubernetes');
+const read = (name) => parse(readFileSync(join(DIR, name), 'utf8'));
 
 const { resources, labels } = read('kustomization.yaml');
 const files = readdirSync(DIR).filter((name) => name !== 'kustomization.yaml');

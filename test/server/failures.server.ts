@@ -130,7 +130,7 @@ describe('behind PgBouncer in transaction mode', () => {
     try {
       const services = await Promise.all([startOn(bouncer.url), startOn(bouncer.url)]);
       const token = await createToken(bouncer.url);
-      const load = startLoad(() => services[Math.random() < 0.5 ? 0 : 1]!.url, token);
+      const load = startLoad(() => services[Math.random() < 0.5 ? 0 : 1].url, token);
       await load.progress(500);
       await load.stop();
       expect(load.failures).toEqual(new Map());
@@ -170,7 +170,7 @@ describe('a rolling restart of two replicas under load', () => {
       const load = startLoad(() => ready[turn++ % ready.length]!, token);
       for (let round = 0; round < 4; round++) {
         await load.progress(200);
-        const [oldest, other] = replicas as [(typeof replicas)[0], (typeof replicas)[0]];
+        const [oldest, other] = replicas;
         await stop(oldest);
         replicas = [other, await start()];
         while (ready.length < 2) await new Promise(setImmediate);
