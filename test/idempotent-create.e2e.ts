@@ -63,6 +63,30 @@ describe('creating is idempotent', () => {
     }
   });
 
+  it('many plants at once, some of them twice and some in conflict, each get their own answer', async () => {
+    await service.post('{"id":3,"name":"stored before"}');
+    const plants = Array.from({ length: 300 }, (_, i) => ({
+      id: i % 100,
+      name: i < 200 ? 'first' : 'other',
+      tag: `'"\\{},NULL ${i % 100}`,
+    }));
+    const answers = await Promise.all(
+      plants.map(async (plant) => ({ plant, answer: await service.post(JSON.stringify(plant)) })),
+    );
+    const stored = new Map((await service.storedPlants()).map((plant) => [plant.id, plant]));
+    expect(stored.size).toBe(100);
+    for (const { plant, answer } of answers) {
+      const winner = stored.get(String(plant.id))!;
+      const isSame = winner.name === plant.name && winner.tag === plant.tag;
+      expect(answer).toMatchObject(
+        isSame
+          ? { status: 200, body: { name: plant.name } }
+          : { status: 400, body: { error: 40006 } },
+      );
+    }
+    expect(stored.get('3')).toMatchObject({ name: 'stored before' });
+  });
+
   it('clients racing with the same plant all succeed, and it is stored once', async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, () => service.post('{"id":7,"name":"a","tag":"t"}')),

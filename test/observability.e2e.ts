@@ -148,10 +148,10 @@ describe('logs and traces of a running service', () => {
     const traceId = '0af7651916cd43dd8448eb211c80319c';
     await post('{"id":4,"name":"a"}', { traceparent: `00-${traceId}-b7ad6b7169203331-01` });
     const ours = () => collector.spans.filter((span) => span.traceId === traceId);
-    while (ours().length < 3) await once(collector.server, 'spans');
+    while (ours().length < 4) await once(collector.server, 'spans');
     const root = ours().find((span) => span.name === 'POST /plants');
     expect(root?.parentSpanId).toBe('b7ad6b7169203331');
-    for (const name of ['body', 'postgres']) {
+    for (const name of ['body', 'store']) {
       expect(ours().find((span) => span.name === name)?.parentSpanId).toBe(root!.spanId);
     }
   });
@@ -206,19 +206,21 @@ describe('metrics', () => {
   it.each([
     'plant_store_database_connections{state="idle"}',
     'plant_store_token_checks_total{outcome="remembered"}',
+    'plant_store_batch_size_count',
     'process_resident_memory_bytes',
     'nodejs_eventloop_lag_p99_seconds',
   ])('%s is there', async (series) => {
-    await service.post('{}');
+    await service.post('{"id":1,"name":"a"}');
     expect(await value(series)).toBeGreaterThan(0);
   });
 
-  it.each(['plant_store_database_waiting', 'plant_store_pending_requests'])(
-    '%s is 0',
-    async (series) => {
-      expect(await value(series)).toBe(0);
-    },
-  );
+  it.each([
+    'plant_store_database_waiting',
+    'plant_store_pending_requests',
+    'plant_store_batch_waiting',
+  ])('%s is 0', async (series) => {
+    expect(await value(series)).toBe(0);
+  });
 
   it('contain no token', async () => {
     const { body } = await service.request('/metrics', {

@@ -45,10 +45,12 @@ describe('the schema and the statements stay within what distributed engines can
     }) as typeof pool.query;
     await service.post('{"id":1,"name":"a"}');
     await service.post('{"id":1,"name":"b"}');
+    await Promise.all([2, 3, 4, 5].map((id) => service.post(JSON.stringify({ id, name: 'a' }))));
     const aboutPlants = [...statements].filter((text) => text.includes('plants'));
     expect(aboutPlants).toEqual([
       'INSERT INTO plants (id, name, tag) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING RETURNING id',
-      'SELECT name, tag FROM plants WHERE id = $1',
+      'SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])',
+      'INSERT INTO plants (id, name, tag) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[]) ON CONFLICT (id) DO NOTHING RETURNING id',
     ]);
   });
 });

@@ -89,6 +89,8 @@ const environment = z
     DATA_DIR: z.string().default('.data'),
     DATABASE_URL: databaseUrl.optional(),
     DATABASE_POOL_SIZE: integer(1, 1000).default(10),
+    DATABASE_BATCH_SIZE: integer(1, 10_000).default(256),
+    DATABASE_BATCHES: integer(1, 1000).default(2),
     DATABASE_TIMEOUT_MS: integer(10, 60_000).default(1500),
     DATABASE_START_TIMEOUT_MS: integer(0, 600_000).default(30_000),
   })
@@ -132,6 +134,8 @@ const environment = z
       url: env.DATABASE_URL,
       dataDir: resolve(env.DATA_DIR),
       poolSize: env.DATABASE_POOL_SIZE,
+      batchSize: env.DATABASE_BATCH_SIZE,
+      batchesUnderWay: env.DATABASE_BATCHES,
       timeout: env.DATABASE_TIMEOUT_MS,
       startTimeout: env.DATABASE_START_TIMEOUT_MS,
     },

@@ -1,10 +1,13 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Counter, Registry } from 'prom-client';
 import { Repository } from 'typeorm';
+import { CONFIG, type Config } from '../config/config.js';
+import { Batcher, BatchMetrics } from '../database/batcher.js';
 import { runStatement } from '../database/run-statement.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
+import { inSpan } from '../logging/tracing.js';
 import type { NewPlant } from './dto/new-plant.js';
 import type { Plant } from './dto/plant.js';
 import { PlantEntity } from './plant.entity.js';
@@ -15,16 +18,37 @@ const INSERT = `
   ON CONFLICT (id) DO NOTHING
   RETURNING id`;
 
-const SELECT = 'SELECT name, tag FROM plants WHERE id = $1';
+const INSERT_MANY = `
+  INSERT INTO plants (id, name, tag)
+  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])
+  ON CONFLICT (id) DO NOTHING
+  RETURNING id`;
+
+const SELECT = 'SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])';
+
+/** Created, the same plant again, or refused because the id belongs to a different plant. */
+type Outcome = 'created' | 'repeated' | 'refused';
+
+/** A plant as the database holds it; the id is its digits. */
+type StoredPlant = Pick<PlantEntity, 'id' | 'name' | 'tag'>;
 
 @Injectable()
 export class PlantsService {
+  private readonly batcher: Batcher<NewPlant, Outcome>;
   private readonly outcomes: Counter<'outcome'>;
 
   constructor(
     @InjectRepository(PlantEntity) private readonly plants: Repository<PlantEntity>,
+    @Inject(CONFIG) config: Config,
+    batchMetrics: BatchMetrics,
     registry: Registry,
   ) {
+    const { batchSize, batchesUnderWay } = config.database;
+    this.batcher = new Batcher(
+      (batch) => this.store(batch),
+      { size: batchSize, underWay: batchesUnderWay, waiting: config.http.maxPendingRequests },
+      batchMetrics,
+    );
     this.outcomes = new Counter({
       name: 'plant_store_plants_total',
       help: 'Plants that reached the database, by outcome.',
@@ -36,15 +60,13 @@ export class PlantsService {
   /**
    * Stores a plant, once. The same plant again (same id, name and tag) is a success that stores nothing.
    *
-   * @throws ServiceError idTaken when the id belongs to a different plant; databaseUnavailable
+   * @throws ServiceError idTaken when the id belongs to a different plant; databaseUnavailable, overloaded
    */
   async create(plant: NewPlant): Promise<Plant> {
     const { id, name, tag } = plant;
-    const inserted = await this.run(INSERT, [id, name, tag ?? null]);
-    const isCreated = inserted.length > 0;
-    const isTaken = !isCreated && !(await this.isStored(plant));
-    this.outcomes.inc({ outcome: isCreated ? 'created' : isTaken ? 'refused' : 'repeated' });
-    if (isTaken) {
+    const outcome = await inSpan('store', {}, () => this.batcher.add(plant));
+    this.outcomes.inc({ outcome });
+    if (outcome === 'refused') {
       throw new ServiceError(
         ErrorCode.idTaken,
         `The id ${id} belongs to a different plant. Stored plants do not change: send this one under another id.`,
@@ -53,13 +75,58 @@ export class PlantsService {
     return tag === undefined ? { name } : { name, tag };
   }
 
+  /** Stores plants that came at the same time, each with an outcome of its own. */
+  private async store(plants: readonly NewPlant[]): Promise<Outcome[]> {
+    // One statement cannot tell two plants with one id apart; the first one goes, the others are compared.
+    const firsts = new Map<bigint, NewPlant>();
+    for (const plant of plants) {
+      if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
+    }
+    const inserted = await this.insert([...firsts.values()]);
+    const taken = [...firsts.keys()].filter((id) => !inserted.has(String(id)));
+    const found = taken.length === 0 ? [] : await this.find(taken);
+    const stored = new Map(found.map((plant) => [plant.id, plant]));
+
+    return plants.map((plant) => {
+      const first = firsts.get(plant.id)!;
+      const isInserted = inserted.has(String(plant.id));
+      if (isInserted && plant === first) return 'created';
+      const other = isInserted ? first : stored.get(String(plant.id));
+      return isSamePlant(plant, other) ? 'repeated' : 'refused';
+    });
+  }
+
+  /** @returns the ids that were free */
+  private async insert(plants: readonly NewPlant[]): Promise<Set<string>> {
+    const [first] = plants;
+    if (plants.length === 1 && first !== undefined) {
+      const { id, name, tag } = first;
+      const rows = await this.run<{ id: string }>(INSERT, [id, name, tag ?? null]);
+      return new Set(rows.map((row) => row.id));
+    }
+    // Two processes that insert the same ids in different orders would wait for each other.
+    const sorted = plants.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const rows = await this.run<{ id: string }>(INSERT_MANY, [
+      sorted.map(({ id }) => id),
+      sorted.map(({ name }) => name),
+      sorted.map(({ tag }) => tag ?? null),
+    ]);
+    return new Set(rows.map((row) => row.id));
+  }
+
   /** Stored plants never change, so a look after a lost insert cannot be outdated. */
-  private async isStored({ id, name, tag }: NewPlant): Promise<boolean> {
-    const [stored] = await this.run<Pick<PlantEntity, 'name' | 'tag'>>(SELECT, [id]);
-    return stored?.name === name && stored.tag === (tag ?? null);
+  private find(ids: readonly bigint[]): Promise<StoredPlant[]> {
+    return this.run<StoredPlant>(SELECT, [ids]);
   }
 
   private run<Row extends object>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
     return runStatement<Row>(this.plants.manager.dataSource, sql, parameters);
   }
+}
+
+function isSamePlant(
+  { name, tag }: NewPlant,
+  other: { name: string; tag?: string | null } | undefined,
+): boolean {
+  return name === other?.name && (tag ?? null) === (other.tag ?? null);
 }

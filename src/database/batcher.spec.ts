@@ -1,0 +1,96 @@
+import { describe, expect, it } from '@jest/globals';
+import { ErrorCode } from '../errors/error-codes.js';
+import { ServiceError } from '../errors/service-error.js';
+import { Batcher } from './batcher.js';
+
+/** A batcher whose batches end when the test says so. */
+function controlled(limits: Partial<{ size: number; underWay: number; waiting: number }> = {}) {
+  const batches: {
+    items: readonly number[];
+    resolve: (outcomes: number[]) => void;
+    reject: (error: unknown) => void;
+  }[] = [];
+  const batcher = new Batcher<number, number>(
+    (items) => new Promise((resolve, reject) => batches.push({ items, resolve, reject })),
+    { size: 10, underWay: 1, waiting: 100, ...limits },
+  );
+  const finish = (index: number) => {
+    const { items, resolve } = batches[index]!;
+    resolve(items.map((item) => item * 10));
+  };
+  return { batcher, batches, finish, itemsOf: () => batches.map(({ items }) => items) };
+}
+
+/** Lets everything happen that only waits for promises. */
+const settled = () => new Promise(setImmediate);
+
+describe('Batcher', () => {
+  it('sends a lone item at once', () => {
+    const { batcher, itemsOf } = controlled();
+    void batcher.add(1);
+    expect(itemsOf()).toEqual([[1]]);
+  });
+
+  it('gathers what comes while a batch is under way, and gives each its own outcome', async () => {
+    const { batcher, itemsOf, finish } = controlled();
+    const outcomes = [1, 2, 3, 4].map((item) => batcher.add(item));
+    expect(itemsOf()).toEqual([[1]]);
+    finish(0);
+    await settled();
+    expect(itemsOf()).toEqual([[1], [2, 3, 4]]);
+    finish(1);
+    expect(await Promise.all(outcomes)).toEqual([10, 20, 30, 40]);
+  });
+
+  it('keeps batches below their size, and their number below its limit', async () => {
+    const { batcher, itemsOf, finish } = controlled({ size: 2, underWay: 2 });
+    const outcomes = [1, 2, 3, 4, 5, 6].map((item) => batcher.add(item));
+    expect(itemsOf()).toEqual([[1], [2]]);
+    finish(0);
+    finish(1);
+    await settled();
+    expect(itemsOf()).toEqual([[1], [2], [3, 4], [5, 6]]);
+    finish(2);
+    finish(3);
+    expect(await Promise.all(outcomes)).toEqual([10, 20, 30, 40, 50, 60]);
+  });
+
+  it('refuses more than may wait', async () => {
+    const { batcher, finish } = controlled({ waiting: 2 });
+    const accepted = [1, 2, 3].map((item) => batcher.add(item));
+    await expect(batcher.add(4)).rejects.toMatchObject({ code: ErrorCode.overloaded });
+    finish(0);
+    await settled();
+    finish(1);
+    expect(await Promise.all(accepted)).toEqual([10, 20, 30]);
+  });
+
+  it('an item that fails does not fail its neighbours', async () => {
+    const batcher = new Batcher<number, number>(
+      async (items) => {
+        await settled();
+        if (items.includes(3)) throw new Error('three');
+        return items.map((item) => item * 10);
+      },
+      { size: 10, underWay: 1, waiting: 100 },
+    );
+    const outcomes = await Promise.allSettled([1, 2, 3, 4].map((item) => batcher.add(item)));
+    expect(outcomes).toMatchObject([
+      { value: 10 },
+      { value: 20 },
+      { reason: { message: 'three' } },
+      { value: 40 },
+    ]);
+  });
+
+  it('tells all who wait when the database is away, and goes on with who comes later', async () => {
+    const { batcher, batches, finish } = controlled();
+    const failing = Promise.allSettled([1, 2, 3].map((item) => batcher.add(item)));
+    batches[0]!.reject(new ServiceError(ErrorCode.databaseUnavailable, 'away'));
+    expect(await failing).toMatchObject(Array(3).fill({ reason: { message: 'away' } }));
+    const later = batcher.add(4);
+    await settled();
+    finish(1);
+    expect(await later).toBe(40);
+  });
+});

@@ -1,0 +1,123 @@
+import { Injectable } from '@nestjs/common';
+import { Gauge, Histogram, Registry } from 'prom-client';
+import { overloaded, ServiceError } from '../errors/service-error.js';
+
+/** How large a batch may be, how many may be under way, and how many items may wait. */
+export interface BatchLimits {
+  readonly size: number;
+  readonly underWay: number;
+  readonly waiting: number;
+}
+
+interface Waiting<Item, Outcome> {
+  readonly item: Item;
+  readonly since: number;
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Gathers what waits at the same moment into one piece of work (a group commit, at the level of the
+ * application). Nothing waits for company: an item goes at once unless as much as allowed is under way, and
+ * then with all that came in the meantime.
+ */
+export class Batcher<Item, Outcome> {
+  private readonly waiting: Waiting<Item, Outcome>[] = [];
+  private underWay = 0;
+
+  /**
+   * @param run does the work of a batch, and returns the outcomes in the order of the items
+   */
+  constructor(
+    private readonly run: (items: readonly Item[]) => Promise<readonly Outcome[]>,
+    private readonly limits: BatchLimits,
+    private readonly metrics?: BatchMetrics,
+  ) {
+    metrics?.watch(() => this.waiting.length);
+  }
+
+  /**
+   * @returns the outcome of this item
+   * @throws ServiceError overloaded when too many wait; or what `run` throws for a batch of this item alone
+   */
+  add(item: Item): Promise<Outcome> {
+    if (this.waiting.length >= this.limits.waiting) return Promise.reject(overloaded());
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ item, since: performance.now(), resolve, reject });
+      this.dispatch();
+    });
+  }
+
+  private dispatch(): void {
+    while (this.waiting.length > 0 && this.underWay < this.limits.underWay) {
+      const batch = this.waiting.splice(0, this.limits.size);
+      this.underWay++;
+      this.metrics?.observe(batch.length, performance.now() - batch[0]!.since);
+      void this.settle(batch).finally(() => {
+        this.underWay--;
+        this.dispatch();
+      });
+    }
+  }
+
+  private async settle(batch: readonly Waiting<Item, Outcome>[]): Promise<void> {
+    try {
+      const outcomes = await this.run(batch.map(({ item }) => item));
+      batch.forEach(({ resolve }, i) => resolve(outcomes[i]!));
+    } catch (error) {
+      if (error instanceof ServiceError) {
+        // The database is away. Whoever waits would meet the same, only later.
+        for (const { reject } of [...batch, ...this.waiting.splice(0)]) reject(error);
+      } else if (batch.length === 1) {
+        batch[0]!.reject(error);
+      } else {
+        // One item made the batch fail. Its neighbours must not.
+        await Promise.all(batch.map((one) => this.settle([one])));
+      }
+    }
+  }
+}
+
+/** Shows how well gathering works. */
+@Injectable()
+export class BatchMetrics {
+  private readonly sizes: Histogram;
+  private readonly waits: Histogram;
+  private length: () => number = () => 0;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.sizes = new Histogram({
+      name: 'plant_store_batch_size',
+      help: 'Plants that shared one statement and one commit.',
+      buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+      registers,
+    });
+    this.waits = new Histogram({
+      name: 'plant_store_batch_wait_seconds',
+      help: 'How long the first plant of a batch waited for it to start.',
+      buckets: [0.0001, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1],
+      registers,
+    });
+    const length = () => this.length();
+    new Gauge({
+      name: 'plant_store_batch_waiting',
+      help: 'Plants that wait for a batch.',
+      registers,
+      collect() {
+        this.set(length());
+      },
+    });
+  }
+
+  /** @param length how many wait now */
+  watch(length: () => number): void {
+    this.length = length;
+  }
+
+  /** @param waited milliseconds */
+  observe(size: number, waited: number): void {
+    this.sizes.observe(size);
+    this.waits.observe(waited / 1000);
+  }
+}
