@@ -9,10 +9,11 @@ const DIR = join(import.meta.dirname, '../deploy/kubernetes');
 const read = (name) => parse(readFileSync(join(DIR, name), 'utf8'));
 
 const { resources, labels } = read('kustomization.yaml');
-const files = readdirSync(DIR).filter((name) => name !== 'kustomization.yaml');
+const files = readdirSync(DIR).filter((name) => /^(?!kustomization).*\.yaml$/.test(name));
 assert.deepEqual(resources.toSorted(), files.toSorted());
 
-const objects = resources.map(read);
+const objects = [...resources, 'migration/job.yaml'].map(read);
+assert.deepEqual(read('migration/kustomization.yaml').images, read('kustomization.yaml').images);
 const byKind = Object.fromEntries(objects.map((object) => [object.kind, object]));
 const common = Object.assign({}, ...labels.map(({ pairs }) => pairs));
 const { Deployment, Job, Service, PodDisruptionBudget, HorizontalPodAutoscaler, NetworkPolicy } =

@@ -11,7 +11,8 @@ import { readConfig, type Config } from './config/config.js';
 import { refuseBadHost } from './http/refuse-bad-host.js';
 import { RequestObserver } from './http/request-observer.js';
 import { createLogger } from './logging/logger.js';
-import { HttpAdapter } from './http/http-adapter.js';
+import type { ServiceError } from './errors/service-error.js';
+import { HttpAdapter, UNPARSED_EVENT } from './http/http-adapter.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 import { securityHeaders } from './http/security-headers.js';
 import { buildDocument } from './openapi/document.js';
@@ -31,9 +32,8 @@ export async function createApp(
     AppModule.register(config, logger),
     new HttpAdapter(config.http),
     // The body is read behind the guard: see http/json-body.ts.
-    { bodyParser: false, abortOnError: false, bufferLogs: true },
+    { bodyParser: false, abortOnError: false, logger: false },
   );
-  app.useLogger(app.get(Logger));
   const observer = app.get(RequestObserver);
   app.use((request: Request, response: Response, next: NextFunction) => {
     observer.observe(request, response, next);
@@ -46,7 +46,14 @@ export async function createApp(
   });
   app.use(securityHeaders());
   serveDocument(app, config.baseUrl);
-  return app.init();
+  await app.init();
+  app
+    .getHttpServer()
+    .on(UNPARSED_EVENT, (error: ServiceError) => observer.observeUnparsed(error))
+    .on('drop', () => observer.observeDrop());
+  // After the start: what Nest tells of its modules and routes helps nobody who reads a log.
+  app.useLogger(app.get(Logger));
+  return app;
 }
 
 /** The document of the service as it is committed, without starting anything: no database is needed. */

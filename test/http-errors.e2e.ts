@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openConnection, readAnswers, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
@@ -7,7 +8,7 @@ describe('what Node refuses by itself is answered with an Error, too', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    service = await startService({ REQUEST_TIMEOUT_MS: '300' });
+    service = await startService({ REQUEST_TIMEOUT_MS: '300', IDLE_TIMEOUT_MS: '1000' });
   });
   afterAll(() => service.close());
 
@@ -155,6 +156,29 @@ describe('what Node refuses by itself is answered with an Error, too', () => {
       request.replace('HTTP/1.1', 'HTTP/1.0').replace('Host: x\r\n', ''),
     );
     expect(answer.status).toBe(200);
+  });
+
+  it('many requests in line on one connection, whose answers nobody reads, end it', async () => {
+    const socket = await openConnection(service.port);
+    socket.on('error', () => undefined);
+    socket.pause();
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.write('GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(600));
+    socket.resume();
+    await closed;
+    expect(socket.bytesRead).toBeLessThan(10_000_000);
+  });
+
+  it('a client that does not read its answer is not waited for', async () => {
+    const gone = new Promise((resolve) =>
+      service.app.getHttpServer().once('connection', (one: Socket) => one.once('close', resolve)),
+    );
+    const socket = await openConnection(service.port);
+    socket.on('error', () => undefined);
+    socket.pause();
+    socket.write('GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(4));
+    await gone;
+    socket.destroy();
   });
 
   it('a client that hangs up in the middle of a body harms nobody', async () => {

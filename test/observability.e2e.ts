@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { json } from 'node:stream/consumers';
@@ -8,6 +9,7 @@ import { readConfig } from '../src/config/config.js';
 import { runCommand, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
+import { sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 interface OtlpSpan {
@@ -222,11 +224,61 @@ describe('metrics', () => {
     expect(await value(series)).toBe(0);
   });
 
+  it('what the HTTP parser refused is counted, too', async () => {
+    const series =
+      'plant_store_http_request_duration_seconds_count{route="unparsed",method="other",status="400"}';
+    const before = await value(series);
+    await sendRaw(service.port, 'garbage\r\n\r\n');
+    expect(await value(series)).toBe(before + 1);
+  });
+
   it('contain no token', async () => {
     const { body } = await service.request('/metrics', {
       headers: { authorization: `Bearer ${service.token}` },
     });
     expect(body).not.toContain('plantstore_');
+  });
+});
+
+describe('the token for metrics', () => {
+  it('reads them while the database is away, and does nothing else', async () => {
+    const secret = 'scrape-me';
+    const service = await startService({
+      METRICS_TOKEN_SHA256: createHash('sha256').update(secret).digest('hex'),
+    });
+    const headers = { authorization: `Bearer ${secret}` };
+    try {
+      service.proxy.cut();
+      expect(await service.request('/metrics', { headers })).toMatchObject({ status: 200 });
+      expect(await service.request('/metrics')).toMatchObject({ status: 401 });
+      expect(
+        await service.request('/metrics', { headers: { authorization: 'Bearer other' } }),
+      ).toMatchObject({ status: 401 });
+      expect(await service.post('{"id":1,"name":"a"}', headers)).toMatchObject({
+        status: 401,
+        body: { error: 40101 },
+      });
+    } finally {
+      service.proxy.restore();
+      await service.close();
+    }
+  });
+});
+
+describe('a collector that is away', () => {
+  it('does not keep the service from stopping in good order', async () => {
+    const database = await openTestDatabase();
+    const service = runCommand(['dist/main.js'], {
+      PORT: '0',
+      DATABASE_URL: database.url,
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
+    });
+    const [, url] = await service.waitFor(/listens on (http:[^"]+)/);
+    await fetch(`${url}/health/live`);
+    service.process.kill('SIGTERM');
+    expect(await service.exit()).toBe(0);
+    expect(service.stderr).toBe('');
+    await database.close();
   });
 });
 

@@ -1,16 +1,22 @@
-import { Injectable, type ExecutionContext } from '@nestjs/common';
+import { timingSafeEqual } from 'node:crypto';
+import { Inject, Injectable, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import type { Request } from 'express';
+import { CONFIG, type Config } from '../config/config.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import type { Caller } from './caller.js';
-import { IS_PUBLIC } from './public.decorator.js';
+import { hashAccessToken } from './access-token.js';
+import { IS_METRICS, IS_PUBLIC } from './public.decorator.js';
 
 /** Lets a request in if its route is public or its Authorization header carries a valid bearer token. */
 @Injectable()
 export class BearerGuard extends AuthGuard('bearer') {
-  constructor(private readonly reflector: Reflector) {
+  constructor(
+    private readonly reflector: Reflector,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {
     super();
   }
 
@@ -19,7 +25,17 @@ export class BearerGuard extends AuthGuard('bearer') {
       context.getHandler(),
       context.getClass(),
     ]);
-    return isPublic === true || (super.canActivate(context) as Promise<boolean>);
+    if (isPublic === true || this.isMetricsReader(context)) return true;
+    return super.canActivate(context) as Promise<boolean>;
+  }
+
+  /** Metrics are needed most while the database, which knows all other tokens, is away. */
+  private isMetricsReader(context: ExecutionContext): boolean {
+    const hash = this.config.auth.metricsTokenHash;
+    if (hash === undefined || !this.reflector.get(IS_METRICS, context.getHandler())) return false;
+    const request = context.switchToHttp().getRequest<Request>();
+    const token = bearerToken(request.headers.authorization);
+    return token !== undefined && timingSafeEqual(hashAccessToken(token), Buffer.from(hash, 'hex'));
   }
 
   /**

@@ -43,6 +43,9 @@ describe('readConfig', () => {
     ['DATABASE_URL', 'mysql://u:secret@h/d'],
     ['DATABASE_URL', 'secret'],
     ['DATABASE_POOL_SIZE', '0'],
+    ['METRICS_TOKEN_SHA256', 'secret'],
+    ['OIDC_ISSUER', 'http://localhost:80@secret.example.org'],
+    ['LOG_LEVEL', 'secret'],
     ['DATABASE_TIMEOUT_MS', 'secret'],
   ])('refuses %s=%s, naming the variable and not the value', (name, value) => {
     const read = () => readConfig({ [name]: value });

@@ -76,7 +76,8 @@ const environment = z
     LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
     OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
     KEEP_ALIVE_TIMEOUT_MS: integer(0, 600_000).default(65_000),
-    MAX_CONNECTIONS: integer(1, 1_000_000).default(10_000),
+    IDLE_TIMEOUT_MS: integer(100, 600_000).default(15_000),
+    MAX_CONNECTIONS: integer(1, 1_000_000).default(4000),
     BODY_LIMIT: bytes(1, 16 * 1024 * 1024).default(64 * 1024),
     REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
     MAX_PENDING_REQUESTS: integer(1, 100_000).default(1000),
@@ -84,6 +85,10 @@ const environment = z
     SHUTDOWN_TIMEOUT_MS: integer(0, 600_000).default(10_000),
     TRUSTED_PROXY_HOPS: integer(0, 100).default(0),
     AUTH_FAILURES_PER_MINUTE: integer(1, 1_000_000).default(300),
+    METRICS_TOKEN_SHA256: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/i, 'must be the SHA-256 of a token, 64 hexadecimal digits')
+      .optional(),
     OIDC_ISSUER: issuerUrl.optional(),
     OIDC_AUDIENCE: z.string().optional(),
     DATA_DIR: z.string().default('.data'),
@@ -109,6 +114,7 @@ const environment = z
       host: env.HOST,
       port: env.PORT,
       keepAliveTimeout: env.KEEP_ALIVE_TIMEOUT_MS,
+      idleTimeout: env.IDLE_TIMEOUT_MS,
       maxConnections: env.MAX_CONNECTIONS,
       bodyLimit: env.BODY_LIMIT,
       requestTimeout: env.REQUEST_TIMEOUT_MS,
@@ -120,6 +126,8 @@ const environment = z
     log: { level: env.LOG_LEVEL },
     tracing: { endpoint: env.OTEL_EXPORTER_OTLP_ENDPOINT },
     auth: {
+      /** Of the token that reads /metrics even while the database is away. */
+      metricsTokenHash: env.METRICS_TOKEN_SHA256,
       failuresPerMinute: env.AUTH_FAILURES_PER_MINUTE,
       /** undefined means that only tokens of our own are accepted. */
       oidc:

@@ -47,13 +47,20 @@ export async function migrate(config: DatabaseConfig): Promise<string[]> {
   }
 }
 
-/** Whether the newest migration of this version has run. Newer ones may have, too: see docs/operations.md. */
-export async function isSchemaCurrent(dataSource: DataSource): Promise<boolean> {
+/** What keeps the database from taking plants. */
+export type SchemaState = 'ready' | 'outdated' | 'read-only';
+
+/** Whether plants can be stored. Newer migrations than ours may have run, too: see docs/operations.md. */
+export async function schemaState(dataSource: DataSource): Promise<SchemaState> {
   const newest = dataSource.migrations.at(-1)?.constructor.name;
-  const found = await runStatement(dataSource, 'SELECT 1 FROM migrations WHERE name = $1', [
-    newest,
-  ]);
-  return found.length > 0;
+  const [row] = await runStatement<{ isReadOnly: boolean; isCurrent: boolean }>(
+    dataSource,
+    `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly",
+       EXISTS (SELECT 1 FROM migrations WHERE name = $1) AS "isCurrent"`,
+    [newest],
+  );
+  if (row?.isReadOnly === true) return 'read-only';
+  return row?.isCurrent === true ? 'ready' : 'outdated';
 }
 
 async function takeLock(queryRunner: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { isSchemaCurrent } from '../database/migrate.js';
+import { schemaState } from '../database/migrate.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { LifecycleService } from '../http/lifecycle.service.js';
@@ -28,11 +28,14 @@ export class ReadinessService {
   }
 
   private async checkDatabase(): Promise<void> {
-    if (!(await isSchemaCurrent(this.dataSource))) {
-      throw new ServiceError(
-        ErrorCode.databaseUnavailable,
-        'The schema of the database is behind this version of the service: run its migrations.',
-      );
+    const state = await schemaState(this.dataSource);
+    if (state !== 'ready') {
+      throw new ServiceError(ErrorCode.databaseUnavailable, REASONS[state]);
     }
   }
 }
+
+const REASONS = {
+  outdated: 'The schema of the database is behind this version of the service: run its migrations.',
+  'read-only': 'The database is read-only, as a former primary is after a fail-over.',
+};

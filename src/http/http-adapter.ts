@@ -15,6 +15,9 @@ const TIMEOUT_CHECK_INTERVAL_MS = 500;
 /** How long a connection is kept after an answer to something that was not HTTP, for the answer to arrive. */
 const LINGER_MS = 1000;
 
+/** Emitted by the server with the ServiceError it answered to what was no request, or only half of one. */
+export const UNPARSED_EVENT = 'unparsed';
+
 /** Nest's Express adapter with exact routes, and an Error for everything Node and Express answer by themselves. */
 export class HttpAdapter extends ExpressAdapter {
   constructor(private readonly config: Config['http']) {
@@ -38,6 +41,9 @@ export class HttpAdapter extends ExpressAdapter {
       this.getInstance<Application>(),
     );
     server.maxConnections = this.config.maxConnections;
+    // A client that does not read its answer is not waited for.
+    server.timeout = this.config.idleTimeout;
+    limitPipelining(server);
     answerParserErrors(server);
     this.setHttpServer(server);
     this.httpServer = server;
@@ -63,6 +69,22 @@ function strictExpress(config: Config['http']): Application {
   app.set('trust proxy', config.trustedProxyHops);
   app.set(BODY_LIMIT_SETTING, config.bodyLimit);
   return app;
+}
+
+/**
+ * Requests that may wait for their turn on one connection. Clients hardly pipeline at all; who sends hundreds of
+ * requests and reads no answer wants the answers to fill our memory.
+ */
+const MAX_PIPELINED = 4;
+
+function limitPipelining(server: Server): void {
+  const pending = new WeakMap<Socket, number>();
+  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const count = (pending.get(socket) ?? 0) + 1;
+    pending.set(socket, count);
+    if (count > MAX_PIPELINED) socket.destroy();
+    response.once('close', () => pending.set(socket, pending.get(socket)! - 1));
+  });
 }
 
 /** Errors that Node meets before, or instead of, a request that Express could answer. */
@@ -91,7 +113,7 @@ function answerParserErrors(server: Server): void {
     // Node has let go of this socket: without a listener, a reset would end the process.
     socket.on('error', () => socket.destroy());
     const error = new ServiceError(ErrorCode.pathNotFound, 'This service is not a proxy.');
-    afterAnswer(answers.get(socket), () => answerRaw(socket, error));
+    afterAnswer(answers.get(socket), () => answerRaw(server, socket, error));
   });
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
@@ -101,9 +123,9 @@ function answerParserErrors(server: Server): void {
       socket.destroy();
     } else if (answer?.req.complete === true) {
       // Broken is what came behind a request that is still being answered.
-      afterAnswer(answer, () => answerRaw(socket, toServiceError(error)));
+      afterAnswer(answer, () => answerRaw(server, socket, toServiceError(error)));
     } else {
-      answerRaw(socket, toServiceError(error));
+      answerRaw(server, socket, toServiceError(error));
     }
   });
 }
@@ -132,11 +154,12 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /** Answers on a connection that has no response object, and closes it. */
-function answerRaw(socket: Socket, error: ServiceError): void {
+function answerRaw(server: Server, socket: Socket, error: ServiceError): void {
   if (!socket.writable) {
     socket.destroy();
     return;
   }
+  server.emit(UNPARSED_EVENT, error);
   const status = statusOf(error.code);
   const body = errorBody(error);
   socket.end(

@@ -2,8 +2,10 @@ import { Inject, Injectable } from '@nestjs/common';
 import { SpanStatusCode } from '@opentelemetry/api';
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
-import { Histogram, Registry } from 'prom-client';
+import { Counter, Histogram, Registry } from 'prom-client';
+import { ErrorCode, statusOf } from '../errors/error-codes.js';
 import { answeredError } from '../errors/send-error.js';
+import type { ServiceError } from '../errors/service-error.js';
 import { REQUEST_LOGGER } from '../logging/logging.module.js';
 import { startRequestSpan, withRequestSpan } from '../logging/tracing.js';
 import { requestIdOf } from './request-id.js';
@@ -14,11 +16,13 @@ const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 /** Labels must not grow with what clients think of. */
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST']);
 const UNMATCHED = 'unmatched';
+const UNPARSED = 'unparsed';
 
 /** Logs, measures and traces every request, once, when it is over. */
 @Injectable()
 export class RequestObserver {
   private readonly durations: Histogram<'route' | 'method' | 'status'>;
+  private readonly drops: Counter;
 
   constructor(
     @Inject(REQUEST_LOGGER) private readonly logger: Logger,
@@ -31,6 +35,23 @@ export class RequestObserver {
       buckets: BUCKETS_SECONDS,
       registers: [registry],
     });
+    this.drops = new Counter({
+      name: 'plant_store_connections_dropped_total',
+      help: 'Connections that were closed because there were too many.',
+      registers: [registry],
+    });
+  }
+
+  /** What the HTTP parser refused never was a request, and is counted and logged like one. */
+  observeUnparsed(error: ServiceError): void {
+    const status = statusOf(error.code);
+    this.durations.observe({ route: UNPARSED, method: 'other', status }, 0);
+    this.logger.info({ route: UNPARSED, status, error: error.code }, 'request');
+  }
+
+  /** Connections beyond the limit are closed without an answer. */
+  observeDrop(): void {
+    this.drops.inc();
   }
 
   /** The first middleware: what it does not see did not happen. */
@@ -60,8 +81,7 @@ export class RequestObserver {
         token: (request.user as { name: string } | undefined)?.name,
         traceId: span?.spanContext().traceId,
       };
-      if (status < 500) this.logger.info(line, 'request');
-      else this.logger.error({ ...line, err: error?.cause }, error?.message ?? 'request');
+      this.log(line, status, error);
       if (span !== undefined) {
         span.updateName(`${request.method} ${route}`);
         span.setAttributes({
@@ -74,5 +94,16 @@ export class RequestObserver {
       }
     });
     withRequestSpan(span, next);
+  }
+
+  /** A 5xx that has a cause to be found is an error. Of 50301 there are many at once, and 50302 is no fault. */
+  private log(line: object, status: number, error: ServiceError | undefined): void {
+    if (status < 500 || error?.code === ErrorCode.shuttingDown) {
+      this.logger.info(line, 'request');
+    } else if (error?.code === ErrorCode.overloaded) {
+      this.logger.warn(line, error.message);
+    } else {
+      this.logger.error({ ...line, err: error?.cause }, error?.message ?? 'request');
+    }
   }
 }

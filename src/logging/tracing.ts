@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { IncomingMessage } from 'node:http';
 import {
   defaultTextMapGetter,
@@ -14,6 +15,8 @@ import {
 
 /** Where spans go, once `startTracing` was called; until then tracing costs one comparison. */
 let tracing: { readonly tracer: Tracer; readonly propagator: TextMapPropagator } | undefined;
+
+const FLUSH_TIMEOUT_MS = 1000;
 
 const currentSpan = new AsyncLocalStorage<Span>();
 
@@ -43,7 +46,9 @@ export async function startTracing(endpoint: string): Promise<() => Promise<void
   };
   return async () => {
     tracing = undefined;
-    await provider.shutdown();
+    // A collector that is away must not keep the service from stopping.
+    const flushed = provider.shutdown().catch(() => undefined);
+    await Promise.race([flushed, delay(FLUSH_TIMEOUT_MS, undefined, { ref: false })]);
   };
 }
 

@@ -1,6 +1,7 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { Registry } from 'prom-client';
+import { ForMetricsToken } from '../auth/public.decorator.js';
 
 @ApiExcludeController()
 @Controller('metrics')
@@ -9,6 +10,7 @@ export class MetricsController {
 
   /** For Prometheus, which sends a bearer token like every client. */
   @Get()
+  @ForMetricsToken()
   @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)
   @Header('Cache-Control', 'no-store')
   read(): Promise<string> {

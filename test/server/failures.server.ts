@@ -104,6 +104,7 @@ describe('a service on a server that fails', () => {
     const answer = await post();
     expect(answer.status).toBe(503);
     expect(await answer.json()).toMatchObject({ error: 50300 });
+    while ((await fetch(`${service.url}/health/ready`)).status === 200);
     await server.administer('ALTER DATABASE plants_test RESET default_transaction_read_only');
     await disconnectAll();
     await recovered();
