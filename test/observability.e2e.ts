@@ -9,7 +9,7 @@ import { readConfig } from '../src/config/config.js';
 import { runCommand, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
-import { sendRaw } from './setup/raw-http.js';
+import { openConnection, readAnswers, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 interface OtlpSpan {
@@ -222,6 +222,26 @@ describe('metrics', () => {
     'plant_store_batch_waiting',
   ])('%s is 0', async (series) => {
     expect(await value(series)).toBe(0);
+  });
+
+  it('requests in line on a connection that is cut leave nothing behind', async () => {
+    const body = '{"id":1,"name":"a"}';
+    const request = [
+      'POST /plants HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${service.token}`,
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+      '',
+      body,
+    ].join('\r\n');
+    for (let i = 0; i < 20; i++) {
+      const socket = await openConnection(service.port);
+      socket.write(request.repeat(5));
+      await readAnswers(socket, 1);
+      socket.resetAndDestroy();
+    }
+    while ((await value('plant_store_pending_requests')) !== 0);
   });
 
   it('what the HTTP parser refused is counted, too', async () => {

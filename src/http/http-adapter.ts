@@ -1,4 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Application, type NextFunction, type Request, type Response } from 'express';
@@ -38,12 +44,11 @@ export class HttpAdapter extends ExpressAdapter {
         requestTimeout: this.config.requestTimeout,
         connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
       },
-      this.getInstance<Application>(),
+      oneByOne(this.getInstance<Application>()),
     );
     server.maxConnections = this.config.maxConnections;
     // A client that does not read its answer is not waited for.
     server.timeout = this.config.idleTimeout;
-    limitPipelining(server);
     answerParserErrors(server);
     this.setHttpServer(server);
     this.httpServer = server;
@@ -75,16 +80,29 @@ function strictExpress(config: Config['http']): Application {
  * Requests that may wait for their turn on one connection. Clients hardly pipeline at all; who sends hundreds of
  * requests and reads no answer wants the answers to fill our memory.
  */
-const MAX_PIPELINED = 4;
+const MAX_PIPELINED = 16;
 
-function limitPipelining(server: Server): void {
-  const pending = new WeakMap<Socket, number>();
-  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const count = (pending.get(socket) ?? 0) + 1;
-    pending.set(socket, count);
-    if (count > MAX_PIPELINED) socket.destroy();
-    response.once('close', () => pending.set(socket, pending.get(socket)! - 1));
-  });
+/**
+ * Handles the requests of one connection one after the other. Node would hand them over as they come, and a
+ * response that waits behind another never learns that its connection closed: whatever was opened for it, and
+ * its place among the pending requests, would be lost for good.
+ */
+function oneByOne(handle: Application): RequestListener {
+  const lines = new WeakMap<Socket, (() => void)[]>();
+  return (request, response) => {
+    const { socket } = request;
+    const line = lines.get(socket) ?? [];
+    lines.set(socket, line);
+    line.push(() => {
+      response.once('close', () => {
+        line.shift();
+        if (!socket.destroyed) line[0]?.();
+      });
+      handle(request, response);
+    });
+    if (line.length > MAX_PIPELINED) socket.destroy();
+    else if (line.length === 1) line[0]!();
+  };
 }
 
 /** Errors that Node meets before, or instead of, a request that Express could answer. */
