@@ -19,7 +19,7 @@ import { buildDocument } from './openapi/document.js';
 import { serveDocument } from './openapi/serve-document.js';
 
 /**
- * Builds the service: the one way to do so, for production, tests, benchmark and document export alike.
+ * Builds the service: the one way to do so, for production and tests alike.
  *
  * @param config with the address of a database whose schema is up to date
  * @returns the application, initialised and not yet listening
@@ -62,10 +62,7 @@ export async function describeApp(): Promise<OpenAPIObject> {
   const database = { ...config.database, url: '' };
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.register({ ...config, database }, createLogger({ level: 'silent' })),
-    {
-      preview: true,
-      logger: false,
-    },
+    { preview: true, logger: false },
   );
   return buildDocument(app);
 }
@@ -101,6 +98,9 @@ function urlOf({ address, port }: AddressInfo): string {
 /** How long a connection may stay idle after the listener closed: a request may be under way on it. */
 const IDLE_GRACE_MS = 1000;
 
+/** How long the connections to the database may take to close. */
+const CLOSE_TIMEOUT_MS = 1000;
+
 /**
  * Stops the service without losing a request: readiness falls, after a delay nothing new is accepted,
  * requests in flight are answered and their connections closed, then the database is let go.
@@ -130,5 +130,6 @@ export async function stopApp(
   clearTimeout(idle);
   clearTimeout(deadline);
   lifecycle.stop();
-  await app.close();
+  // A server that is frozen never says good-bye to its connections.
+  await Promise.race([app.close(), delay(CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
 }

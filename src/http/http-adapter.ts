@@ -119,11 +119,12 @@ function answerParserErrors(server: Server): void {
   });
 
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    sendError(
-      request,
-      response,
-      new ServiceError(ErrorCode.expectationFailed, 'Only Expect: 100-continue is understood.'),
+    const error = new ServiceError(
+      ErrorCode.expectationFailed,
+      'Only Expect: 100-continue is understood.',
     );
+    server.emit(UNPARSED_EVENT, error);
+    sendError(request, response, error);
   });
 
   // An authority (RFC 9110 section 9.3.6) is never one of our paths, and Node would just hang up.

@@ -91,6 +91,15 @@ describe('a service on a server that fails', () => {
     await expectNothingLost(load.acknowledged);
   });
 
+  it('frozen: it still stops in good order', async () => {
+    const other = await startOn(server.url);
+    await fetch(`${other.url}/health/ready`);
+    await server.freeze();
+    await stop(other);
+    await server.thaw();
+    await recovered();
+  });
+
   const disconnectAll = () =>
     server.administer(
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()',
