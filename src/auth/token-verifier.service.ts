@@ -47,7 +47,8 @@ export class TokenVerifierService {
   /** Apart from each other, so that an issuer that hangs does not hold up tokens of our own. */
   private readonly ownQuestions: Questions;
   private readonly jwtQuestions: Questions;
-  private readonly failedAttempts: FailedAttempts;
+  /** Apart, too: junk is refused without a question, and must not lock out a token that was never seen. */
+  private readonly failedAttempts: Readonly<Record<TokenKind, FailedAttempts>>;
   private readonly jwtVerifier: JwtVerifier | undefined;
   private readonly checks: Counter<'outcome'>;
 
@@ -58,7 +59,12 @@ export class TokenVerifierService {
   ) {
     this.ownQuestions = new Questions(config.http.maxPendingRequests);
     this.jwtQuestions = new Questions(config.http.maxPendingRequests);
-    this.failedAttempts = new FailedAttempts(config.auth.failuresPerMinute);
+    const { failuresPerMinute } = config.auth;
+    this.failedAttempts = {
+      own: new FailedAttempts(failuresPerMinute),
+      jwt: new FailedAttempts(failuresPerMinute),
+      junk: new FailedAttempts(failuresPerMinute),
+    };
     this.jwtVerifier = config.auth.oidc && new JwtVerifier(config.auth.oidc);
     this.checks = new Counter({
       name: 'plant_store_token_checks_total',
@@ -106,24 +112,27 @@ export class TokenVerifierService {
   }
 
   private async attempt(key: string, token: string, address: string): Promise<Caller | undefined> {
-    this.failedAttempts.begin(address);
+    const failedAttempts = this.failedAttempts[kindOf(token)];
+    failedAttempts.begin(address);
     if (this.invalid.has(key)) return undefined;
     const caller = await this.ask(key, token);
-    if (caller !== undefined) this.failedAttempts.forgive(address);
+    if (caller !== undefined) failedAttempts.forgive(address);
     return caller;
   }
 
-  private ask(key: string, token: string): Promise<Caller | undefined> {
-    if (isWellFormedAccessToken(token)) {
-      return this.ownQuestions.ask(key, () =>
-        this.remember(key, () => this.accessTokens.find(token)),
-      );
+  private async ask(key: string, token: string): Promise<Caller | undefined> {
+    const { accessTokens, jwtVerifier } = this;
+    switch (kindOf(token)) {
+      case 'own':
+        return this.ownQuestions.ask(key, () => this.remember(key, () => accessTokens.find(token)));
+      case 'jwt':
+        return (
+          jwtVerifier &&
+          this.jwtQuestions.ask(key, () => this.remember(key, () => jwtVerifier.verify(token)))
+        );
+      case 'junk':
+        return undefined;
     }
-    const { jwtVerifier } = this;
-    if (jwtVerifier !== undefined && JwtVerifier.isJwt(token)) {
-      return this.jwtQuestions.ask(key, () => this.remember(key, () => jwtVerifier.verify(token)));
-    }
-    return Promise.resolve(undefined);
   }
 
   private async remember(
@@ -154,4 +163,12 @@ export class TokenVerifierService {
       this.logger.warn(`The last use of a token could not be written: ${String(error)}`);
     });
   }
+}
+
+/** What a token could be, by its form: one of ours, one of an issuer, or none. */
+type TokenKind = 'own' | 'jwt' | 'junk';
+
+function kindOf(token: string): TokenKind {
+  if (isWellFormedAccessToken(token)) return 'own';
+  return JwtVerifier.isJwt(token) ? 'jwt' : 'junk';
 }
