@@ -55,7 +55,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: '^src/(app\\.ts|(auth|http|errors|logging|metrics|openapi)/)',
+        pathNot: '^src/(app\\.ts|(auth|http|errors|logging|openapi)/)',
       },
       to: { path: 'node_modules/(@types/)?express(-serve-static-core)?/' },
     },
@@ -72,7 +72,7 @@ module.exports = {
       name: 'product-does-not-import-tests',
       severity: 'error',
       from: { path: '^src/', pathNot: '\\.spec\\.ts$' },
-      to: { path: '^(test|bench)/|\\.spec\\.ts$' },
+      to: { path: '^test/|\\.spec\\.ts$' },
     },
     {
       name: 'no-development-dependency-in-the-product',
@@ -89,7 +89,8 @@ module.exports = {
       severity: 'error',
       from: {
         orphan: true,
-        pathNot: '\\.spec\\.ts$|\\.(e2e|browser)\\.ts$|^src/(main|cli)\\.ts$|data-source\\.ts$',
+        pathNot:
+          '\\.spec\\.ts$|\\.(e2e|browser|server)\\.ts$|^src/(main|cli)\\.ts$|data-source\\.ts$',
       },
       to: {},
     },

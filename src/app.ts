@@ -38,13 +38,13 @@ export async function createApp(
   app.use((request: Request, response: Response, next: NextFunction) => {
     observer.observe(request, response, next);
   });
-  app.use(refuseBadHost);
+  app.use(securityHeaders());
   const lifecycle = app.get(LifecycleService);
   app.use((_request: Request, response: Response, next: NextFunction) => {
     lifecycle.enter(response);
     next();
   });
-  app.use(securityHeaders());
+  app.use(refuseBadHost);
   serveDocument(app, config.baseUrl);
   await app.init();
   app

@@ -13,7 +13,7 @@ describe('the schema and the statements stay within what distributed engines can
   });
   afterAll(() => service.close());
 
-  it('one table, one key, and nothing that reaches beyond a row', async () => {
+  it('one table, one key, and nothing that connects rows', async () => {
     const columns = await service.database.query(
       `SELECT column_name, data_type, column_default FROM information_schema.columns
        WHERE table_schema = current_schema() AND table_name = 'plants' ORDER BY ordinal_position`,
@@ -35,7 +35,7 @@ describe('the schema and the statements stay within what distributed engines can
     expect(counts).toEqual({ keys: 1, indexes: 1, triggers: 0, sequences: 0 });
   });
 
-  it('the statements of a request name rows by their key only', async () => {
+  it('the statements find rows by their key, and do nothing else', async () => {
     const pool = poolOf(service.app.get(DataSource));
     const statements = new Set<string>();
     const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<pg.QueryResult>;

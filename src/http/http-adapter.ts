@@ -11,7 +11,7 @@ import express, { type Application, type NextFunction, type Request, type Respon
 import type { Config } from '../config/config.js';
 import { ErrorCode, statusOf } from '../errors/error-codes.js';
 import { errorBody, sendError } from '../errors/send-error.js';
-import { ServiceError } from '../errors/service-error.js';
+import { overloaded, ServiceError } from '../errors/service-error.js';
 import { BODY_LIMIT_SETTING } from './json-body.js';
 import { unmatchedRoute } from './unmatched-route.js';
 
@@ -20,6 +20,9 @@ const TIMEOUT_CHECK_INTERVAL_MS = 500;
 
 /** How long a connection is kept after an answer to something that was not HTTP, for the answer to arrive. */
 const LINGER_MS = 1000;
+
+/** A property that Node's types leave out. */
+type HalfOpenServer = Server & { httpAllowHalfOpen: boolean };
 
 /** Emitted by the server with the ServiceError it answered to what was no request, or only half of one. */
 export const UNPARSED_EVENT = 'unparsed';
@@ -49,6 +52,8 @@ export class HttpAdapter extends ExpressAdapter {
     server.maxConnections = this.config.maxConnections;
     // A client that does not read its answer is not waited for.
     server.timeout = this.config.idleTimeout;
+    // A client that has sent everything may close its side, and still reads its answer.
+    (server as HalfOpenServer).httpAllowHalfOpen = true;
     answerParserErrors(server);
     this.setHttpServer(server);
     this.httpServer = server;
@@ -78,7 +83,7 @@ function strictExpress(config: Config['http']): Application {
 
 /**
  * Requests that may wait for their turn on one connection. Clients hardly pipeline at all; who sends hundreds of
- * requests and reads no answer wants the answers to fill our memory.
+ * requests and reads no answer wants the answers to fill our memory. One more is refused, and the last.
  */
 const MAX_PIPELINED = 16;
 
@@ -93,15 +98,23 @@ function oneByOne(handle: Application): RequestListener {
     const { socket } = request;
     const line = lines.get(socket) ?? [];
     lines.set(socket, line);
+    if (line.length > MAX_PIPELINED) return;
+    const isLast = line.length === MAX_PIPELINED;
+    // What is not read any more need not be remembered.
+    if (isLast) socket.pause();
     line.push(() => {
       response.once('close', () => {
         line.shift();
         if (!socket.destroyed) line[0]?.();
       });
-      handle(request, response);
+      if (!isLast) {
+        handle(request, response);
+        return;
+      }
+      response.setHeader('Connection', 'close');
+      sendError(request, response, overloaded());
     });
-    if (line.length > MAX_PIPELINED) socket.destroy();
-    else if (line.length === 1) line[0]!();
+    if (line.length === 1) line[0]!();
   };
 }
 
@@ -115,7 +128,9 @@ function answerParserErrors(server: Server): void {
 
   // The body is asked for where it is read; until then this is a request like any other.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    server.emit('request', request, response);
+    // Node looks for the word anywhere in the field.
+    const isUnderstood = request.headers.expect?.toLowerCase() === '100-continue';
+    server.emit(isUnderstood ? 'request' : 'checkExpectation', request, response);
   });
 
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {

@@ -46,7 +46,7 @@ function checkMediaType(request: Request): void {
     );
   }
   const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+  if (encoding && encoding.toLowerCase() !== 'identity') {
     throw new ServiceError(
       ErrorCode.unsupportedMediaType,
       'Send the body as it is, without a Content-Encoding.',

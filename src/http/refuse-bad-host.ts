@@ -5,8 +5,12 @@ import { ServiceError } from '../errors/service-error.js';
 /** RFC 3986 section 3.2: a name or an address, and perhaps a port. */
 const HOST = /^(\[[0-9a-f:.]+\]|[\w.~!$&'()*+;=%-]*)(:\d*)?$/i;
 
-/** RFC 9112 section 3.2: an HTTP/1.1 request without Host, or with one that is none, is answered with 400. */
+/** What is not HTTP/1, and, by RFC 9112 section 3.2, an HTTP/1.1 request without Host, or with one that is none, is answered with 400. */
 export function refuseBadHost(request: Request, _response: Response, next: NextFunction): void {
+  if (request.httpVersionMajor !== 1) {
+    next(new ServiceError(ErrorCode.badRequest, 'The service speaks HTTP/1.1.'));
+    return;
+  }
   const { host } = request.headers;
   const isGood = host === undefined ? request.httpVersion !== '1.1' : HOST.test(host);
   next(

@@ -54,7 +54,7 @@ export class RequestObserver {
     this.drops.inc();
   }
 
-  /** The first middleware: what it does not see did not happen. */
+  /** The first middleware. */
   observe(request: Request, response: Response, next: NextFunction): void {
     const startedAt = performance.now();
     const requestId = requestIdOf(request.headers['x-request-id']);
