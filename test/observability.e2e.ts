@@ -260,6 +260,27 @@ describe('metrics', () => {
   });
 });
 
+describe('more connections than the service accepts', () => {
+  it('are closed, and counted', async () => {
+    const service = await startService({ MAX_CONNECTIONS: '2' });
+    const authorization = `Bearer ${service.token}`;
+    try {
+      const scraper = await openConnection(service.port);
+      const other = await openConnection(service.port);
+      const refused = await openConnection(service.port);
+      refused.on('error', () => undefined);
+      await new Promise((resolve) => refused.once('close', resolve).resume());
+      scraper.write(`GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`);
+      const [answer] = await readAnswers(scraper, 1);
+      expect(answer!.body).toContain('plant_store_connections_dropped_total 1');
+      scraper.destroy();
+      other.destroy();
+    } finally {
+      await service.close();
+    }
+  });
+});
+
 describe('the token for metrics', () => {
   it('reads them while the database is away, and does nothing else', async () => {
     const secret = 'scrape-me';

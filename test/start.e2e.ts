@@ -53,6 +53,15 @@ describe('started on the embedded database', () => {
     expect(JSON.parse(await run(`${other} -sS`))).toMatchObject({ error: 40006 });
   });
 
+  it('stops at once at the second signal', async () => {
+    const service = start({ SHUTDOWN_DELAY_MS: '600000' });
+    const [, url] = await service.waitFor(/listens on (\S+)/);
+    service.process.kill('SIGTERM');
+    while ((await fetch(`${url}/health/ready`)).status === 200);
+    service.process.kill('SIGTERM');
+    expect(await service.exit()).toBe(1);
+  });
+
   it('makes the data folder if there is none', async () => {
     await start({ DATA_DIR: join(dataDir, 'a', 'b') }).waitFor(/listens on/);
   });

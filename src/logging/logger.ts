@@ -6,6 +6,6 @@ import type { Config } from '../config/config.js';
 export function createLogger({ level }: Config['log']): Logger {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
   return process.stdout.isTTY
-    ? pino(options, pretty({ sync: true, translateTime: 'SYS:HH:MM:ss' }))
+    ? pino(options, pretty({ sync: true, singleLine: true, translateTime: 'SYS:HH:MM:ss' }))
     : pino(options);
 }
