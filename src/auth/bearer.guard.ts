@@ -8,7 +8,8 @@ import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import type { Caller } from './caller.js';
 import { hashAccessToken } from './access-token.js';
-import { IS_METRICS, IS_PUBLIC } from './public.decorator.js';
+import { IS_FOR_METRICS_TOKEN } from './metrics-token.decorator.js';
+import { IS_PUBLIC } from './public.decorator.js';
 
 /** Lets a request in if its route is public or its Authorization header carries a valid bearer token. */
 @Injectable()
@@ -29,10 +30,14 @@ export class BearerGuard extends AuthGuard('bearer') {
     return super.canActivate(context) as Promise<boolean>;
   }
 
-  /** Metrics are needed most while the database, which knows all other tokens, is away. */
+  /** Whether this is the token for metrics, at their route. They are needed most while the database, which knows all other tokens, is away. */
   private isMetricsReader(context: ExecutionContext): boolean {
     const hash = this.config.auth.metricsTokenHash;
-    if (hash === undefined || !this.reflector.get(IS_METRICS, context.getHandler())) return false;
+    const isOpen = this.reflector.get<boolean | undefined>(
+      IS_FOR_METRICS_TOKEN,
+      context.getHandler(),
+    );
+    if (hash === undefined || isOpen !== true) return false;
     const request = context.switchToHttp().getRequest<Request>();
     const token = bearerToken(request.headers.authorization);
     return token !== undefined && timingSafeEqual(hashAccessToken(token), Buffer.from(hash, 'hex'));

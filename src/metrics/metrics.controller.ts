@@ -1,7 +1,7 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { Registry } from 'prom-client';
-import { ForMetricsToken } from '../auth/public.decorator.js';
+import { ForMetricsToken } from '../auth/metrics-token.decorator.js';
 
 @ApiExcludeController()
 @Controller('metrics')
