@@ -1,5 +1,4 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { Expose } from 'class-transformer';
 import { IsInt64 } from './is-int64.js';
 import { Plant } from './plant.js';
 
@@ -11,7 +10,6 @@ export class NewPlant extends Plant {
     description: 'Identification number of the plant',
     examples: [1649503004888048],
   })
-  @Expose()
   @IsInt64()
   id: bigint;
 }

@@ -1,5 +1,4 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { Expose } from 'class-transformer';
 import { ValidateIf } from 'class-validator';
 import { IsExactText } from './is-exact-text.js';
 
@@ -10,7 +9,6 @@ export class Plant {
     description: 'The name of the plant',
     examples: ['Equisetum fluviatile'],
   })
-  @Expose()
   @IsExactText()
   name: string;
 
@@ -21,7 +19,6 @@ export class Plant {
     description: 'Tag that specifies the type',
     examples: ['Equisetum'],
   })
-  @Expose()
   @ValidateIf((plant: Plant) => plant.tag !== undefined)
   @IsExactText()
   tag?: string;
