@@ -7,5 +7,6 @@ import { TokenVerifierService } from './token-verifier.service.js';
 @Module({
   imports: [PassportModule, AccessTokensModule],
   providers: [TokenVerifierService, BearerStrategy],
+  exports: [TokenVerifierService],
 })
 export class AuthModule {}

@@ -10,12 +10,14 @@ import type { Caller } from './caller.js';
 import { hashAccessToken } from './access-token.js';
 import { IS_FOR_METRICS_TOKEN } from './metrics-token.decorator.js';
 import { IS_PUBLIC } from './public.decorator.js';
+import { TokenVerifierService } from './token-verifier.service.js';
 
 /** Lets a request in if its route is public or its Authorization header carries a valid bearer token. */
 @Injectable()
 export class BearerGuard extends AuthGuard('bearer') {
   constructor(
     private readonly reflector: Reflector,
+    private readonly tokenVerifier: TokenVerifierService,
     @Inject(CONFIG) private readonly config: Config,
   ) {
     super();
@@ -26,8 +28,17 @@ export class BearerGuard extends AuthGuard('bearer') {
       context.getHandler(),
       context.getClass(),
     ]);
-    if (isPublic === true || this.isMetricsReader(context)) return true;
+    if (isPublic === true || this.isRemembered(context) || this.isMetricsReader(context))
+      return true;
     return super.canActivate(context) as Promise<boolean>;
+  }
+
+  /** Whether Passport has judged this token a moment ago. */
+  private isRemembered(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<Request>();
+    const token = bearerToken(request.headers.authorization);
+    request.user = token === undefined ? undefined : this.tokenVerifier.recall(token);
+    return request.user !== undefined;
   }
 
   /** Whether this is the token for metrics, at their route. They are needed most while the database, which knows all other tokens, is away. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Counter, Registry } from 'prom-client';
@@ -75,28 +75,37 @@ export class TokenVerifierService {
   }
 
   /**
+   * @returns who the token stands for, if that is in memory; the answer to nearly every request, so no promise
+   */
+  recall(token: string): Caller | undefined {
+    const key = keyOf(token);
+    const known = this.valid.get(key);
+    if (known === undefined || !this.isBelieved(known)) return undefined;
+    if (performance.now() - known.askedAt >= REFRESH_AGE_MS) {
+      // If this fails, the verdict grows old, and the request that then has to wait gets the error.
+      this.ask(key, token).catch(() => undefined);
+    }
+    this.recordUse(known);
+    this.checks.inc({ outcome: 'remembered' });
+    return known.caller;
+  }
+
+  /**
+   * Judges a token that cannot be recalled.
+   *
    * @param address the client's, for counting failures
    * @returns who the token stands for, or undefined if it is not valid
    * @throws ServiceError databaseUnavailable, issuerUnavailable or overloaded when that cannot be found
    *   out; TooManyAttemptsError when the address sent too many tokens that were not valid
    */
   async verify(token: string, address: string): Promise<Caller | undefined> {
-    const key = createHash('sha256').update(token).digest('base64');
-    const known = this.valid.get(key);
-    if (known !== undefined && this.isBelieved(known)) {
-      if (performance.now() - known.askedAt >= REFRESH_AGE_MS) {
-        // If this fails, the verdict grows old, and the request that then has to wait gets the error.
-        this.ask(key, token).catch(() => undefined);
-      }
-      this.recordUse(known);
-      this.checks.inc({ outcome: 'remembered' });
-      return known.caller;
-    }
+    const key = keyOf(token);
     try {
       // A token that was valid is judged whatever else comes from its address: a noisy neighbour must
       // not lock it out.
-      const caller =
-        known === undefined ? await this.attempt(key, token, address) : await this.ask(key, token);
+      const caller = this.valid.has(key)
+        ? await this.ask(key, token)
+        : await this.attempt(key, token, address);
       this.checks.inc({ outcome: caller === undefined ? 'invalid' : 'valid' });
       return caller;
     } catch (error) {
@@ -163,6 +172,10 @@ export class TokenVerifierService {
       this.logger.warn(`The last use of a token could not be written: ${String(error)}`);
     });
   }
+}
+
+function keyOf(token: string): string {
+  return hash('sha256', token, 'base64');
 }
 
 /** What a token could be, by its form: one of ours, one of an issuer, or none. */
