@@ -1,11 +1,45 @@
-import { pino, type Logger } from 'pino';
+import { pino, type DestinationStream, type Logger } from 'pino';
 import pretty from 'pino-pretty';
 import type { Config } from '../config/config.js';
 
+/**
+ * A system call for every line would cost more than the line: this many bytes are written at once, and what
+ * there is at the latest after a tenth of a second. Less than PIPE_BUF (4096), so that the lines of several
+ * processes on one pipe do not mix.
+ */
+const BUFFER_BYTES = 2048;
+const FLUSH_INTERVAL_MS = 100;
+
+let lastTime = { at: 0, text: '' };
+
+/** ISO 8601, written once for all lines of a millisecond. */
+function timestamp(): string {
+  const at = Date.now();
+  if (at !== lastTime.at) lastTime = { at, text: `,"time":"${new Date(at).toISOString()}"` };
+  return lastTime.text;
+}
+
+let output: DestinationStream | undefined;
+
+/** One for the process: what it still holds is written when the process ends, also by an error. */
+function standardOutput(): DestinationStream {
+  if (output === undefined) {
+    const destination = pino.destination({
+      dest: 1,
+      sync: true,
+      minLength: BUFFER_BYTES,
+      periodicFlush: FLUSH_INTERVAL_MS,
+    });
+    process.once('exit', () => destination.flushSync());
+    output = destination;
+  }
+  return output;
+}
+
 /** JSON lines on standard output; on a terminal, lines for people. */
 export function createLogger({ level }: Config['log']): Logger {
-  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  const options = { level, base: null, timestamp };
   return process.stdout.isTTY
     ? pino(options, pretty({ sync: true, singleLine: true, translateTime: 'SYS:HH:MM:ss' }))
-    : pino(options);
+    : pino(options, standardOutput());
 }

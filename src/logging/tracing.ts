@@ -67,7 +67,7 @@ export function withRequestSpan(span: Span | undefined, work: () => void): void 
 }
 
 /** Runs `work` in a span of its own below the request's. */
-export async function inSpan<Result>(
+export function inSpan<Result>(
   name: string,
   attributes: Attributes,
   work: () => Promise<Result>,
@@ -79,6 +79,10 @@ export async function inSpan<Result>(
     { kind: SpanKind.CLIENT, attributes },
     trace.setSpan(ROOT_CONTEXT, parent),
   );
+  return runInSpan(span, work);
+}
+
+async function runInSpan<Result>(span: Span, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
