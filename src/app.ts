@@ -14,7 +14,6 @@ import { createLogger } from './logging/logger.js';
 import type { ServiceError } from './errors/service-error.js';
 import { HttpAdapter, UNPARSED_EVENT } from './http/http-adapter.js';
 import { LifecycleService } from './http/lifecycle.service.js';
-import { securityHeaders } from './http/security-headers.js';
 import { buildDocument } from './openapi/document.js';
 import { serveDocument } from './openapi/serve-document.js';
 
@@ -28,24 +27,23 @@ export async function createApp(
   config: AppConfig,
   logger = createLogger(config.log),
 ): Promise<NestExpressApplication> {
-  const app = await NestFactory.create<NestExpressApplication>(
+  const app: NestExpressApplication = await NestFactory.create<NestExpressApplication>(
     AppModule.register(config, logger),
-    new HttpAdapter(config.http),
+    new HttpAdapter(config.http, () => serveDocument(app, config.baseUrl)),
     // The body is read behind the guard: see http/json-body.ts.
     { bodyParser: false, abortOnError: false, logger: false },
   );
   const observer = app.get(RequestObserver);
-  app.use((request: Request, response: Response, next: NextFunction) => {
-    observer.observe(request, response, next);
-  });
-  app.use(securityHeaders());
   const lifecycle = app.get(LifecycleService);
-  app.use((_request: Request, response: Response, next: NextFunction) => {
-    lifecycle.enter(response);
-    next();
+  // One step and not one each: Express asks every one of them whether it wants the request.
+  app.use((request: Request, response: Response, next: NextFunction) => {
+    observer.observe(request, response, () => {
+      response.setHeader('X-Content-Type-Options', 'nosniff');
+      lifecycle.enter(response);
+      refuseBadHost(request);
+      next();
+    });
   });
-  app.use(refuseBadHost);
-  serveDocument(app, config.baseUrl);
   await app.init();
   app
     .getHttpServer()

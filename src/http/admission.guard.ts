@@ -35,7 +35,7 @@ export class AdmissionGuard implements CanActivate {
     context
       .switchToHttp()
       .getResponse<Response>()
-      .once('close', () => this.pending--);
+      .on('close', () => this.pending--);
     return true;
   }
 }

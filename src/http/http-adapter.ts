@@ -1,11 +1,13 @@
 import {
   createServer,
-  type IncomingMessage,
-  type Server,
+  IncomingMessage,
+  ServerResponse,
   type RequestListener,
-  type ServerResponse,
+  type Server,
+  type ServerOptions,
 } from 'node:http';
 import type { Socket } from 'node:net';
+import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Application, type NextFunction, type Request, type Response } from 'express';
 import type { Config } from '../config/config.js';
@@ -24,19 +26,34 @@ const LINGER_MS = 1000;
 /** A property that Node's types leave out. */
 type HalfOpenServer = Server & { httpAllowHalfOpen: boolean };
 
+/** What Express gives every request and response as its prototype; its types leave it out. */
+interface ExpressPrototypes {
+  request: object;
+  response: object;
+}
+
 /** Emitted by the server with the ServiceError it answered to what was no request, or only half of one. */
 export const UNPARSED_EVENT = 'unparsed';
 
 /** Nest's Express adapter with exact routes, and an Error for everything Node and Express answer by themselves. */
 export class HttpAdapter extends ExpressAdapter {
-  constructor(private readonly config: Config['http']) {
+  /**
+   * @param addOtherRoutes called when all routes of controllers are known: what is asked for less often comes
+   *   behind them, for Express tries one after the other
+   */
+  constructor(
+    private readonly config: Config['http'],
+    private readonly addOtherRoutes: () => void,
+  ) {
     super(strictExpress(config));
   }
 
   /** Called by Nest: the one place where the server can be made with options of our own. */
   override initHttpServer(): void {
+    const app = this.getInstance<Application>();
     const server = createServer(
       {
+        ...classesOf(app as unknown as ExpressPrototypes),
         // Answered by us instead, as an Error: see refuse-bad-host.ts.
         requireHostHeader: false,
         // A header field sent twice is not silently reduced to the first: a second Authorization or
@@ -47,7 +64,7 @@ export class HttpAdapter extends ExpressAdapter {
         requestTimeout: this.config.requestTimeout,
         connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
       },
-      oneByOne(this.getInstance<Application>()),
+      oneByOne(app),
     );
     server.maxConnections = this.config.maxConnections;
     // A client that does not read its answer is not waited for.
@@ -59,8 +76,22 @@ export class HttpAdapter extends ExpressAdapter {
     this.httpServer = server;
   }
 
+  /** Called by Nest with what a handler returned. An object is JSON, and needs none of what Express looks up for it. */
+  override reply(response: Response, body: unknown, statusCode?: number): unknown {
+    if (typeof body !== 'object' || body === null || body instanceof StreamableFile) {
+      return super.reply(response, body, statusCode);
+    }
+    const json = JSON.stringify(body);
+    response.statusCode = statusCode ?? response.statusCode;
+    response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    response.setHeader('Content-Length', Buffer.byteLength(json));
+    response.end(json);
+    return response;
+  }
+
   /** Called by Nest when all routes are known. */
   override setNotFoundHandler(): void {
+    this.addOtherRoutes();
     const app = this.getInstance<Application>();
     app.use((request: Request, _response: Response, next: NextFunction) => {
       next(unmatchedRoute(app.router, request.method, request.path));
@@ -79,6 +110,20 @@ function strictExpress(config: Config['http']): Application {
   app.set('trust proxy', config.trustedProxyHops);
   app.set(BODY_LIMIT_SETTING, config.bodyLimit);
   return app;
+}
+
+/**
+ * Express makes every request and response its own by changing their prototype, after which V8 treats them as
+ * slow objects. These are born with the prototype that Express would give them.
+ */
+function classesOf(
+  app: ExpressPrototypes,
+): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
+  class ExpressRequest extends IncomingMessage {}
+  class ExpressResponse<Of extends IncomingMessage> extends ServerResponse<Of> {}
+  app.request = Object.setPrototypeOf(ExpressRequest.prototype, app.request) as object;
+  app.response = Object.setPrototypeOf(ExpressResponse.prototype, app.response) as object;
+  return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse };
 }
 
 /**
@@ -103,7 +148,7 @@ function oneByOne(handle: Application): RequestListener {
     // What is not read any more need not be remembered.
     if (isLast) socket.pause();
     line.push(() => {
-      response.once('close', () => {
+      response.on('close', () => {
         line.shift();
         if (!socket.destroyed) line[0]?.();
       });

@@ -13,17 +13,21 @@ import { JsonError, parseExactJson, type JsonValue } from './exact-json.js';
  * The checks come in the order media type, size, JSON. Errors: 40001 to 40004.
  */
 export const JsonBody = createParamDecorator(
-  async (_data: unknown, context: ExecutionContext): Promise<JsonValue> => {
+  (_data: unknown, context: ExecutionContext): JsonValue | Promise<JsonValue> => {
     const http = context.switchToHttp();
     const request = http.getRequest<Request>();
+    const limit = bodyLimitOf(request);
     checkMediaType(request);
-    const body = await inSpan('body', {}, () =>
-      readBody(request, http.getResponse<Response>(), bodyLimitOf(request)),
-    );
-    if (body.length === 0) {
-      throw bodyMissing();
+    if (Number(request.headers['content-length'] ?? 0) > limit) {
+      throw bodyTooLarge(limit);
     }
-    return parseBody(body);
+    // Small bodies come with the header: nothing is left to wait for.
+    if (request.complete) {
+      const body = request.read() as Buffer | null;
+      return parseBody(body ?? Buffer.alloc(0), limit);
+    }
+    const body = inSpan('body', {}, () => readBody(request, http.getResponse<Response>(), limit));
+    return body.then((whole) => parseBody(whole, limit));
   },
 );
 
@@ -85,11 +89,8 @@ function isPlainJson(header: string | undefined): boolean {
   return true;
 }
 
-/** @param limit bytes; the size announced is checked before a byte is read, the size sent while reading */
-async function readBody(request: Request, response: Response, limit: number): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > limit) {
-    throw bodyTooLarge(limit);
-  }
+/** @param limit bytes, checked while reading: the sender need not have announced how much it sends */
+function readBody(request: Request, response: Response, limit: number): Promise<Buffer> {
   // RFC 9110 section 10.1.1: a client that asked may send its body now that nothing speaks against it. What
   // HTTP/1.0 asks is ignored.
   if (request.headers.expect !== undefined && request.httpVersion === '1.1') {
@@ -125,7 +126,13 @@ async function readBody(request: Request, response: Response, limit: number): Pr
   });
 }
 
-function parseBody(body: Buffer): JsonValue {
+function parseBody(body: Buffer, limit: number): JsonValue {
+  if (body.length > limit) {
+    throw bodyTooLarge(limit);
+  }
+  if (body.length === 0) {
+    throw bodyMissing();
+  }
   if (!isUtf8(body)) {
     throw malformedJson('it is not valid UTF-8');
   }

@@ -26,7 +26,7 @@ export class LifecycleService {
     if (this.phase !== 'serving') response.setHeader('Connection', 'close');
     if (this.phase === 'stopping') throw shuttingDown();
     this.inFlight.add(response);
-    response.once('close', () => this.inFlight.delete(response));
+    response.on('close', () => this.inFlight.delete(response));
   }
 
   /** Sends clients away without losing a request: each is told with its answer to come back elsewhere. */

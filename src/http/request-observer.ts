@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { SpanStatusCode } from '@opentelemetry/api';
-import type { NextFunction, Request, Response } from 'express';
+import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { ErrorCode, statusOf } from '../errors/error-codes.js';
@@ -54,14 +54,14 @@ export class RequestObserver {
     this.drops.inc();
   }
 
-  /** The first middleware. */
-  observe(request: Request, response: Response, next: NextFunction): void {
+  /** @param work what becomes of the request */
+  observe(request: Request, response: Response, work: () => void): void {
     const startedAt = performance.now();
     const requestId = requestIdOf(request.headers['x-request-id']);
     response.setHeader('X-Request-Id', requestId);
     const span = startRequestSpan(request);
 
-    response.once('close', () => {
+    response.on('close', () => {
       const milliseconds = performance.now() - startedAt;
       const route = (request.route as { path: string } | undefined)?.path ?? UNMATCHED;
       const error = answeredError(response);
@@ -93,7 +93,7 @@ export class RequestObserver {
         span.end();
       }
     });
-    withRequestSpan(span, next);
+    withRequestSpan(span, work);
   }
 
   /** A 5xx that has a cause to be found is an error. Of 50301 there are many at once, and 50302 is no fault. */

@@ -1,12 +1,14 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { SwaggerModule } from '@nestjs/swagger';
 import type { Application, Request, Response } from 'express';
+import { securityHeaders } from '../http/security-headers.js';
 import { buildDocument } from './document.js';
 
 /** Serves the document at /openapi.json and /openapi.yaml, and Swagger UI at /docs. Open to everybody. */
 export function serveDocument(app: NestExpressApplication, baseUrl: string | undefined): void {
   // All links on the page are relative to /docs; from /docs/ they would lead astray.
   const express = app.getHttpAdapter().getInstance() as Application;
+  express.use('/docs', securityHeaders());
   express.get('/docs/', (_request: Request, response: Response) => {
     response.redirect(308, '../docs');
   });

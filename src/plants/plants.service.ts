@@ -83,40 +83,40 @@ export class PlantsService {
       if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
     }
     const inserted = await this.insert([...firsts.values()]);
-    const taken = [...firsts.keys()].filter((id) => !inserted.has(String(id)));
+    if (inserted.length === plants.length) return plants.map(() => 'created');
+
+    const free = new Set(inserted.map(({ id }) => BigInt(id)));
+    const taken = [...firsts.keys()].filter((id) => !free.has(id));
     const found = taken.length === 0 ? [] : await this.find(taken);
-    const stored = new Map(found.map((plant) => [plant.id, plant]));
+    const stored = new Map(found.map((plant) => [BigInt(plant.id), plant]));
 
     return plants.map((plant) => {
-      const first = firsts.get(plant.id)!;
-      const isInserted = inserted.has(String(plant.id));
+      const first = firsts.get(plant.id);
+      const isInserted = free.has(plant.id);
       if (isInserted && plant === first) return 'created';
-      const other = isInserted ? first : stored.get(String(plant.id));
+      const other = isInserted ? first : stored.get(plant.id);
       return isSamePlant(plant, other) ? 'repeated' : 'refused';
     });
   }
 
   /** @returns the ids that were free */
-  private async insert(plants: readonly NewPlant[]): Promise<Set<string>> {
+  private insert(plants: readonly NewPlant[]): Promise<{ id: string }[]> {
     const [first] = plants;
     if (plants.length === 1 && first !== undefined) {
-      const { id, name, tag } = first;
-      const rows = await this.run<{ id: string }>(INSERT, [id, name, tag ?? null]);
-      return new Set(rows.map((row) => row.id));
+      return this.run(INSERT, [first.id, first.name, first.tag ?? null]);
     }
     // Two processes that insert the same ids in different orders would wait for each other.
     const sorted = plants.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    const rows = await this.run<{ id: string }>(INSERT_MANY, [
+    return this.run(INSERT_MANY, [
       sorted.map(({ id }) => id),
       sorted.map(({ name }) => name),
       sorted.map(({ tag }) => tag ?? null),
     ]);
-    return new Set(rows.map((row) => row.id));
   }
 
   /** Stored plants never change, so a look after a lost insert cannot be outdated. */
   private find(ids: readonly bigint[]): Promise<StoredPlant[]> {
-    return this.run<StoredPlant>(SELECT, [ids]);
+    return this.run(SELECT, [ids]);
   }
 
   private run<Row extends object>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
