@@ -25,9 +25,15 @@ export function isUnavailable(error: unknown): boolean {
   return code.startsWith('E') ? NETWORK_ERRORS.has(code) : matches(code, UNAVAILABLE);
 }
 
-/** The statement lost a race with another one and may be run again. */
+/**
+ * The statement lost a race with another one, or its connection; it may have been carried out or not. A
+ * statement that may safely be repeated is best run again at once.
+ */
 export function isRetryable(error: unknown): boolean {
-  return matches(codeOf(error), LOST_RACE);
+  const code = codeOf(error);
+  if (code === undefined)
+    return LOST_CONNECTION_TEXTS.some((text) => messageOf(error).includes(text));
+  return matches(code, LOST_RACE) || matches(code, LOST_CONNECTION);
 }
 
 /** No retry will help: the address or the credentials are wrong. */
@@ -53,6 +59,15 @@ export function describeDatabaseError(error: unknown): string {
 const LOST_RACE = [
   '40001', // serialization failure
   '40P01', // deadlock
+];
+
+const LOST_CONNECTION = [
+  '57P01', // the connection was ended by an administrator or a restart
+  '57P02', // another connection crashed the server
+  '08003', // the connection does not exist (any more)
+  '08006', // the connection broke
+  'ECONNRESET',
+  'EPIPE',
 ];
 
 const MISCONFIGURED = [
@@ -86,11 +101,17 @@ const NETWORK_ERRORS = new Set([
 ]);
 
 /** pg reports these without a code. */
+const LOST_CONNECTION_TEXTS = [
+  'Connection terminated unexpectedly',
+  'Client has encountered a connection error',
+];
+
+/** And these. */
 const UNCODED_CONNECTION_FAILURES = [
+  ...LOST_CONNECTION_TEXTS,
   'Query read timeout',
   'timeout exceeded when trying to connect',
   'Connection terminated',
-  'Client has encountered a connection error',
   'Client was closed',
   'Cannot use a pool after calling end',
   'server login has been failing', // PgBouncer

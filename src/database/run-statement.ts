@@ -6,7 +6,7 @@ import { ServiceError } from '../errors/service-error.js';
 import { inSpan } from '../logging/tracing.js';
 import { isRetryable, isUnavailable, StatementTimeoutError } from './postgres-errors.js';
 
-/** A statement that loses a race this often will not win it within the time a client waits. */
+/** A statement that loses a race or its connection this often will not get through within the time a client waits. */
 const MAX_ATTEMPTS = 5;
 
 /**

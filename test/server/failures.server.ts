@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { runCommand, type Command } from '../setup/command.js';
 import { startLoad, stopLoads } from '../setup/load.js';
 import {
@@ -104,6 +105,22 @@ describe('a service on a server that fails', () => {
     server.administer(
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()',
     );
+
+  it('that ends a connection in the middle of a statement: the statement is sent again', async () => {
+    const locker = new pg.Client({ connectionString: server.url });
+    await locker.connect();
+    await locker.query('BEGIN; LOCK TABLE plants IN SHARE MODE');
+    const answer = post();
+    const terminate = () =>
+      server.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE wait_event_type = 'Lock' AND query LIKE '%INSERT INTO plants%'`,
+      );
+    while ((await terminate()).length === 0);
+    await locker.query('COMMIT');
+    await locker.end();
+    expect((await answer).status).toBe(200);
+  });
 
   it('read-only, as a former primary is after a fail-over: 503, then recovery', async () => {
     await recovered();
