@@ -1,10 +1,10 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
-import { Batcher } from './batcher.js';
+import { Batcher, type BatchLimits } from './batcher.js';
 
 /** A batcher whose batches end when the test says so. */
-function controlled(limits: Partial<{ size: number; underWay: number; waiting: number }> = {}) {
+function controlled(limits: Partial<BatchLimits> = {}) {
   const batches: {
     items: readonly number[];
     resolve: (outcomes: number[]) => void;
@@ -12,7 +12,7 @@ function controlled(limits: Partial<{ size: number; underWay: number; waiting: n
   }[] = [];
   const batcher = new Batcher<number, number>(
     (items) => new Promise((resolve, reject) => batches.push({ items, resolve, reject })),
-    { size: 10, underWay: 1, waiting: 100, ...limits },
+    { size: 10, underWay: 1, waiting: 100, wait: Infinity, ...limits },
   );
   const finish = (index: number) => {
     const { items, resolve } = batches[index]!;
@@ -65,6 +65,24 @@ describe('Batcher', () => {
     expect(await Promise.all(accepted)).toEqual([10, 20, 30]);
   });
 
+  it('refuses who waited too long when its turn comes', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick'] });
+    const { batcher, batches, itemsOf, finish } = controlled({ wait: 1500 });
+    const outcomes = Promise.allSettled([1, 2].map((item) => batcher.add(item)));
+    jest.advanceTimersByTime(1501);
+    const inTime = batcher.add(3);
+    finish(0);
+    while (batches.length < 2) await settled();
+    finish(1);
+    expect(await outcomes).toMatchObject([
+      { value: 10 },
+      { reason: { code: ErrorCode.overloaded } },
+    ]);
+    expect(await inTime).toBe(30);
+    expect(itemsOf()).toEqual([[1], [3]]);
+    jest.useRealTimers();
+  });
+
   it('an item that fails does not fail its neighbours', async () => {
     const batcher = new Batcher<number, number>(
       async (items) => {
@@ -72,7 +90,7 @@ describe('Batcher', () => {
         if (items.includes(3)) throw new Error('three');
         return items.map((item) => item * 10);
       },
-      { size: 10, underWay: 1, waiting: 100 },
+      { size: 10, underWay: 1, waiting: 100, wait: Infinity },
     );
     const outcomes = await Promise.allSettled([1, 2, 3, 4].map((item) => batcher.add(item)));
     expect(outcomes).toMatchObject([

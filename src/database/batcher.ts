@@ -2,11 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { Gauge, Histogram, Registry } from 'prom-client';
 import { overloaded, ServiceError } from '../errors/service-error.js';
 
-/** How large a batch may be, how many may be under way, and how many items may wait. */
 export interface BatchLimits {
+  /** Items in a batch. */
   readonly size: number;
+  /** Batches under way. */
   readonly underWay: number;
+  /** Items that wait for a batch. */
   readonly waiting: number;
+  /** How long an item may wait for a batch, in milliseconds. */
+  readonly wait: number;
 }
 
 interface Waiting<Item, Outcome> {
@@ -38,7 +42,8 @@ export class Batcher<Item, Outcome> {
 
   /**
    * @returns the outcome of this item
-   * @throws ServiceError overloaded when too many wait; or what `run` throws for a batch of this item alone
+   * @throws ServiceError overloaded when too many wait, or this one did for too long; or what `run` throws for a
+   *   batch of this item alone
    */
   add(item: Item): Promise<Outcome> {
     if (this.waiting.length >= this.limits.waiting) return Promise.reject(overloaded());
@@ -50,6 +55,10 @@ export class Batcher<Item, Outcome> {
 
   private dispatch(): void {
     while (this.waiting.length > 0 && this.underWay < this.limits.underWay) {
+      if (performance.now() - this.waiting[0]!.since > this.limits.wait) {
+        this.waiting.shift()!.reject(overloaded());
+        continue;
+      }
       const batch = this.waiting.splice(0, this.limits.size);
       this.underWay++;
       this.metrics?.observe(batch.length, performance.now() - batch[0]!.since);

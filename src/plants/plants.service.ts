@@ -43,10 +43,15 @@ export class PlantsService {
     batchMetrics: BatchMetrics,
     registry: Registry,
   ) {
-    const { batchSize, batchesUnderWay } = config.database;
+    const { batchSize, batchesUnderWay, timeout } = config.database;
     this.batcher = new Batcher(
       (batch) => this.store(batch),
-      { size: batchSize, underWay: batchesUnderWay, waiting: config.http.maxPendingRequests },
+      {
+        size: batchSize,
+        underWay: batchesUnderWay,
+        waiting: config.http.maxPendingRequests,
+        wait: timeout,
+      },
       batchMetrics,
     );
     this.outcomes = new Counter({
