@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { JsonError, MAX_DEPTH, parseExactJson } from './exact-json.js';
+import { JsonError, MAX_DEPTH, parseExactJson, type JsonValue } from './exact-json.js';
 
 describe('parseExactJson', () => {
   it.each<[string, bigint]>([
@@ -120,4 +120,70 @@ describe('parseExactJson', () => {
   ])('refuses %j, which is not JSON', (text) => {
     expect(() => parseExactJson(text)).toThrow(JsonError);
   });
+
+  it('takes and refuses what JSON.parse does, and reads the same', () => {
+    const texts = [
+      '{"id": -12, "name": "a\\u00e9\\n", "tag": [1.5e3, true, null, {}, [], "\\ud83d\\ude00"]}',
+      '{"a":{"b":{"c":[0,-0,1E-2,"\\"",false]}},"__proto__":{"x":""}}',
+    ];
+    const pieces = [
+      ...'{}[]:,"\\ \t\n\r\f0123456789+-.eEtfnu\u0000\u001f\u00a0\ufeffé',
+      'true',
+      '\\u12',
+    ];
+    let accepted = 0;
+    for (const random = generator(1); accepted < 5000;) {
+      const text = mutate(texts[random(texts.length)]!, pieces, random);
+      const expected = outcomeOf(() => JSON.parse(text) as JsonValue);
+      const actual = outcomeOf(() => parseExactJson(text));
+      if (actual instanceof JsonError && actual.message.includes('more than once')) continue;
+      if (expected instanceof Error) {
+        expect(actual).toBeInstanceOf(JsonError);
+      } else {
+        expect(rounded(actual as JsonValue)).toEqual(rounded(expected));
+        accepted++;
+      }
+    }
+  });
 });
+
+/** A linear congruential generator (Numerical Recipes): a failure can be repeated. */
+function generator(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+/** Inserts, replaces or removes something in a few places. */
+function mutate(
+  text: string,
+  pieces: readonly string[],
+  random: (below: number) => number,
+): string {
+  let mutated = text;
+  for (let changes = random(3); changes >= 0; changes--) {
+    const at = random(mutated.length + 1);
+    const piece = random(3) === 0 ? '' : pieces[random(pieces.length)]!;
+    mutated = mutated.slice(0, at) + piece + mutated.slice(at + random(2));
+  }
+  return mutated;
+}
+
+function outcomeOf(parse: () => JsonValue): JsonValue | Error {
+  try {
+    return parse();
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+/** What JSON.parse makes of the same text; it knows two zeros, and this does not. */
+function rounded(value: JsonValue): unknown {
+  // Minus zero plus zero is zero.
+  if (typeof value === 'bigint' || typeof value === 'number') return Number(value) + 0;
+  if (Array.isArray(value)) return value.map(rounded);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, rounded(member)]));
+}
