@@ -3,11 +3,11 @@ import type { Summary } from './results.js';
 
 const WIDTH = 880;
 const MARGIN = 24;
-const BAR_LEFT = 210;
-const BAR_MAX = 330;
+const BAR_LEFT = 240;
+const BAR_MAX = 340;
 const BAR_HEIGHT = 22;
 const BAR_STEP = 36;
-const PLOT = { left: 70, width: 640, height: 260 } as const;
+const PLOT = { left: 90, width: 600, height: 260 } as const;
 
 /** Shades that stand out from white and from black alike: the chart brings no background. */
 const TEXT = '#7a7a7a';
@@ -19,7 +19,9 @@ const LINE_COLORS: Partial<Record<ContenderName, string>> = { ours: OURS, fastif
 /** A picture for a page, as a file of its own: bars of throughput, and lines of latency over the rate. */
 export function drawChart(summaries: readonly Summary[], caption: string): string {
   const bars = drawBars(summaries.filter(({ part }) => part === 'speed'));
-  const lines = drawLines(summaries.filter(({ part }) => part === 'rates'));
+  const lines = drawLines(
+    summaries.filter(({ part, isReached }) => part === 'rates' && isReached === true),
+  );
   const panels: string[] = [];
   let top = MARGIN;
   for (const { body, height } of [bars, lines]) {
@@ -108,7 +110,7 @@ function drawLines(summaries: readonly Summary[]): Panel {
           (point) => `<circle cx="${x(point.rate)}" cy="${y(point[key])}" r="3" fill="${color}"/>`,
         ),
       );
-      labels.push({ y: y(group.at(-1)![key]), text: `${LABELS[contender]} ${key}`, color });
+      labels.push({ y: y(group.at(-1)![key]), text: `${key}, ${LABELS[contender]}`, color });
     }
   }
   body.push(

@@ -26,6 +26,8 @@ export interface Target {
 
 export interface Load {
   readonly connections: number;
+  /** Requests a second, sent evenly; undefined for as many as are answered. */
+  readonly rate?: number;
   readonly seconds: number;
   readonly signal: AbortSignal;
 }
@@ -40,7 +42,7 @@ export interface LoadResult {
   readonly latency?: Latency;
 }
 
-/** Sends plants with random 64-bit ids, each connection the next one as soon as the last was answered. */
+/** Sends plants with random 64-bit ids. Without a rate, every answer is followed by the next request at once. */
 export interface LoadGenerator {
   readonly name: string;
   readonly version: string;
@@ -93,8 +95,9 @@ async function runWrk(target: Target, load: Load): Promise<LoadResult> {
     `--script=${WRK_SCRIPT}`,
     `${target.url}/plants`,
   ];
-  const { PATH } = process.env;
-  const env = target.token === undefined ? { PATH } : { PATH, BENCH_TOKEN: target.token };
+  const env: NodeJS.ProcessEnv = { PATH: process.env['PATH'] };
+  if (target.token !== undefined) env['BENCH_TOKEN'] = target.token;
+  if (load.rate !== undefined) env['BENCH_RATE_OF_THREAD'] = String(load.rate / threads);
   const { stdout } = await exec('wrk', args, { env, signal: load.signal });
   const line = stdout.split('\n').find((text) => text.startsWith('{'));
   if (line === undefined) throw new Error(`wrk printed no summary: ${stdout}`);
@@ -114,6 +117,7 @@ async function runWrk(target: Target, load: Load): Promise<LoadResult> {
 }
 
 async function runAutocannon(target: Target, load: Load): Promise<LoadResult> {
+  if (load.rate !== undefined) return runAtRate(target, load.rate, load);
   // Its own histogram counts whole milliseconds, which is too coarse for a lone request.
   const recorder = new LatencyRecorder();
   const options: autocannon.Options = {
@@ -148,13 +152,10 @@ async function runAutocannon(target: Target, load: Load): Promise<LoadResult> {
 }
 
 /**
- * Sends plants evenly at a fixed rate, whether or not the answers keep up. A request that finds no free
- * connection waits, and its wait counts. Neither wrk nor autocannon can do this: wrk has no rate, and
- * autocannon sends the requests of every second at the beginning of it, as fast as it can.
- *
- * @param rate requests a second
+ * Stands in for autocannon, which sends the requests of every second at the beginning of it, as fast as it
+ * can. Here they are sent evenly; one that finds no free connection waits, and its wait counts.
  */
-export async function runAtRate(target: Target, rate: number, load: Load): Promise<LoadResult> {
+async function runAtRate(target: Target, rate: number, load: Load): Promise<LoadResult> {
   const pool = new Pool(target.url, {
     connections: load.connections,
     headersTimeout: ANSWER_TIMEOUT_SECONDS * 1000,

@@ -109,7 +109,7 @@ async function save(report: Report, folder: string): Promise<string[]> {
   await mkdir(folder, { recursive: true });
   const path = join(folder, report.startedAt.replace(/\..*$/, '').replaceAll(':', '-'));
   const { node, postgres, cores, processor, commit } = report.environment;
-  const caption = `Node ${node}, Postgres ${postgres.version}, ${cores} cores (${processor}), ${report.plan.connections} connections, commit ${commit}`;
+  const caption = `Node ${node}, Postgres ${postgres.version.split(' ')[0]}, ${cores} cores (${processor}), ${report.plan.connections} connections, commit ${commit}`;
   const files = [
     [`${path}.json`, `${JSON.stringify(report, null, 2)}\n`],
     [`${path}.svg`, drawChart(report.summaries, caption)],

@@ -5,9 +5,9 @@ import {
   type ContenderName,
   type Surroundings,
 } from './contenders.js';
-import { runAtRate, type Load, type LoadResult } from './load.js';
+import type { LoadResult } from './load.js';
 import type { Progress } from './progress.js';
-import { rateOf, summarize, isReached, type Part, type Round } from './results.js';
+import { rateOf, summarize, type Part, type Round } from './results.js';
 
 /** Shares of the highest load, for the latency at fixed rates. */
 const SHARES = [0.1, 0.25, 0.5, 0.75, 0.9];
@@ -64,7 +64,7 @@ export class Measurement {
     private readonly progress: Progress,
   ) {}
 
-  /** @throws Error when a contender does not start, or the signal ended it */
+  /** @throws the reason of the signal that ended it */
   async run(): Promise<void> {
     const parts: Record<Part, () => Promise<void>> = {
       speed: () => this.alternate('speed', SINGLE),
@@ -74,7 +74,15 @@ export class Measurement {
       table: () => this.measureTable(),
       memory: () => this.measureMemory(),
     };
-    for (const part of this.plan.parts) await parts[part]();
+    for (const part of this.plan.parts) {
+      try {
+        await parts[part]();
+      } catch (error) {
+        this.surroundings.signal.throwIfAborted();
+        // What the other parts measure is worth having.
+        this.report(`The part "${part}" ended early: ${(error as Error).message}`);
+      }
+    }
   }
 
   /** Starts contenders, warms them up, and takes turns between them. */
@@ -102,13 +110,6 @@ export class Measurement {
         await this.takeTurns('rates', contenders, connections, rate);
       }
     });
-    for (const summary of summarize(this.rounds)) {
-      if (summary.contender === 'ours' && !isReached(summary)) {
-        this.problems.push(
-          `The rate of ${summary.rate} requests/s was not reached: ${Math.round(summary.throughput)}.`,
-        );
-      }
-    }
   }
 
   private async measureTable(): Promise<void> {
@@ -168,14 +169,17 @@ export class Measurement {
     seconds: number,
     rate?: number,
   ): Promise<Round> {
-    const { name, database, process: server, target } = contender;
+    const { name, database, process: server } = contender;
     if (name !== 'oursOnFull') await database?.empty();
     await server?.clearLog();
     const rowsBefore = (await database?.count()) ?? 0;
     const usageBefore = server?.usage();
-    const load: Load = { connections, seconds, signal: this.surroundings.signal };
-    const result =
-      rate === undefined ? await contender.run(load) : await runAtRate(target!, rate, load);
+    const result = await contender.run({
+      connections,
+      seconds,
+      ...(rate === undefined ? {} : { rate }),
+      signal: this.surroundings.signal,
+    });
     const usage = server?.usage();
     const { acknowledged, latency } = result;
     const round: Round = {
@@ -200,12 +204,15 @@ export class Measurement {
     if (database !== undefined) {
       const stored = (await database.count()) - rowsBefore;
       if (stored < acknowledged) {
-        this.problems.push(
-          `${LABELS[name]} acknowledged ${acknowledged} plants and stored ${stored}.`,
-        );
+        this.report(`${LABELS[name]} acknowledged ${acknowledged} plants and stored ${stored}.`);
       }
     }
     return round;
+  }
+
+  private report(problem: string): void {
+    this.problems.push(problem);
+    this.progress.note(`Failed: ${problem}`);
   }
 
   private async warmUp(contenders: readonly Contender[], connections: number): Promise<void> {
@@ -222,7 +229,7 @@ export class Measurement {
     const kinds = Object.entries(failures).map(([kind, count]) => `${count} × ${kind}`);
     if (acknowledged === 0) kinds.push('no success at all');
     if (kinds.length > 0) {
-      this.problems.push(`${LABELS[name]} failed under load: ${kinds.join(', ')}.`);
+      this.report(`${LABELS[name]} failed under load: ${kinds.join(', ')}.`);
     }
   }
 

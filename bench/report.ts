@@ -4,7 +4,7 @@ import type { Plan } from './measure.js';
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
 import type { BenchServer } from './postgres.js';
 import { currentCommit } from './repository.js';
-import { isReached, type Part, type Ratio, type Round, type Summary } from './results.js';
+import type { Part, Ratio, Round, Summary } from './results.js';
 
 /** On what, with what and of what the results are. */
 export interface Environment {
@@ -94,7 +94,7 @@ function formatSummaries({ summaries }: Report): string {
       const rows = group.map((summary) => [
         nameOf(summary),
         Math.round(summary.throughput).toLocaleString('en') +
-          (isReached(summary) ? '' : ' (missed)'),
+          (summary.isReached === false ? ' (too few)' : ''),
         part === 'rates' || summary === ours
           ? ''
           : `× ${digits(ours.throughput / summary.throughput)}`,

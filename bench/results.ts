@@ -29,6 +29,8 @@ export interface Summary {
   readonly connections: number;
   readonly rate?: number;
   readonly rounds: number;
+  /** Whether a fixed rate was reached; if not, the rest says nothing about that rate. */
+  readonly isReached?: boolean;
   readonly throughput: number;
   readonly p50?: number;
   readonly p99?: number;
@@ -67,23 +69,20 @@ export function summarize(rounds: readonly Round[]): Summary[] {
       const values = group.map(read).filter((value) => value !== undefined);
       return values.length === 0 ? undefined : median(values);
     };
+    const throughput = median(group.map((round) => round.throughput));
     return defined({
       part,
       contender,
       connections,
       rate,
       rounds: group.length,
-      throughput: median(group.map((round) => round.throughput)),
+      isReached: rate === undefined ? undefined : throughput >= rate * REACHED,
+      throughput,
       p50: medianOf((round) => round.latency?.p50),
       p99: medianOf((round) => round.latency?.p99),
       cpuMicrosecondsPerRequest: medianOf((round) => round.cpuMicrosecondsPerRequest),
     });
   });
-}
-
-/** @returns whether a summary at a fixed rate stands for that rate */
-export function isReached({ rate, throughput }: Summary): boolean {
-  return rate === undefined || throughput >= rate * REACHED;
 }
 
 /** @returns every ratio of the table; those that were not measured are without a value */
@@ -101,7 +100,7 @@ export function ratiosOf(rounds: readonly Round[], requests: number): Ratio[] {
     (summary) =>
       summary.contender === 'ours' &&
       summary.rate === rateOf(highest ?? 0, 0.5) &&
-      isReached(summary),
+      summary.isReached === true,
   );
   return [
     ratio('1', 'requests/s, one process / Fastify + pg', speed('speed', 'ours', 'fastify'), {

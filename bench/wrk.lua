@@ -3,7 +3,26 @@ local ffi = require("ffi")
 
 -- From the environment: command lines are visible to everybody on the machine.
 local token = os.getenv("BENCH_TOKEN")
+-- Requests a second of this thread; nil for as many as are answered.
+local rate = tonumber(os.getenv("BENCH_RATE_OF_THREAD"))
 local serial = 0
+
+if rate then
+  ffi.cdef("typedef struct { long seconds; long nanoseconds; } timespec; int clock_gettime(int clock, timespec *time);")
+  local time = ffi.new("timespec")
+  local nextAt
+
+  local function now()
+    ffi.C.clock_gettime(1, time)
+    return tonumber(time.seconds) * 1000 + tonumber(time.nanoseconds) / 1e6
+  end
+
+  -- Every connection that is free takes the next place in an even schedule; one that is late sends at once.
+  function delay()
+    nextAt = (nextAt or now()) + 1000 / rate
+    return math.max(0, nextAt - now())
+  end
+end
 
 function setup(thread)
   serial = serial + 1
