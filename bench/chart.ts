@@ -1,5 +1,4 @@
-import { LABELS, type ContenderName } from './contenders.js';
-import type { Summary } from './results.js';
+import { LABELS, type ContenderName, type Summary } from './results.js';
 
 const WIDTH = 880;
 const MARGIN = 24;

@@ -8,6 +8,7 @@ import { runPgbench } from './pgbench.js';
 import type { BenchDatabase, BenchServer } from './postgres.js';
 import { startServer, type ServerProcess } from './processes.js';
 import { ROOT, versionOf } from './repository.js';
+import { LABELS, type ContenderName } from './results.js';
 
 const exec = promisify(execFile);
 
@@ -23,21 +24,6 @@ export interface Contender {
   run(load: Load): Promise<LoadResult>;
   close(): Promise<void>;
 }
-
-/** What the report calls them. */
-export const LABELS = {
-  ours: 'Plant Store',
-  ungathered: 'Plant Store, one INSERT a request',
-  oursInFour: 'Plant Store, four processes',
-  oursOnFull: 'Plant Store, on a full table',
-  fastify: 'Fastify + pg',
-  express: 'Express + pg',
-  nest: 'NestJS + TypeORM save()',
-  echo: 'node:http echo, no database',
-  postgres: 'Postgres itself (pgbench)',
-} as const;
-
-export type ContenderName = keyof typeof LABELS;
 
 /** Settings of the service beyond those of production. */
 const OUR_SETTINGS: Partial<Record<ContenderName, Record<string, string>>> = {

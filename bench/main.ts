@@ -8,7 +8,6 @@ import { Measurement, plannedSeconds, type Plan } from './measure.js';
 import { openServer } from './postgres.js';
 import { Progress } from './progress.js';
 import { describeEnvironment, formatReport, type Report } from './report.js';
-import { ROOT } from './repository.js';
 import { ratiosOf, summarize, type Part } from './results.js';
 
 interface Options {
@@ -50,7 +49,7 @@ const program = new Command('npm run bench --')
       'autocannon',
     ]),
   )
-  .option('--output <folder>', 'where the results go', join(ROOT, 'bench/results'));
+  .option('--output <folder>', 'where the results go', 'bench/results');
 
 function parseCount(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Give a whole number above 0.');
@@ -93,11 +92,12 @@ async function measure(options: Options, signal: AbortSignal): Promise<Report> {
   resources.defer(() => progress.stop());
   const measurement = new Measurement(plan, { server, generator, folder, signal }, progress);
   await measurement.run();
+  if (measurement.rounds.length === 0) throw new Error('Nothing was measured.');
   return {
     startedAt,
     plan,
     environment: describeEnvironment(server, generator),
-    ratios: ratiosOf(measurement.rounds, plan.requests),
+    ratios: ratiosOf(measurement.rounds, plan),
     summaries: summarize(measurement.rounds),
     problems: measurement.problems,
     rounds: measurement.rounds,

@@ -1,13 +1,7 @@
-import {
-  LABELS,
-  startContender,
-  type Contender,
-  type ContenderName,
-  type Surroundings,
-} from './contenders.js';
+import { startContender, type Contender, type Surroundings } from './contenders.js';
 import type { LoadResult } from './load.js';
 import type { Progress } from './progress.js';
-import { rateOf, summarize, type Part, type Round } from './results.js';
+import { LABELS, rateOf, summarize, type ContenderName, type Part, type Round } from './results.js';
 
 /** Shares of the highest load, for the latency at fixed rates. */
 const SHARES = [0.1, 0.25, 0.5, 0.75, 0.9];

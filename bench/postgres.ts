@@ -51,6 +51,8 @@ export async function openServer(databaseUrl: string | undefined): Promise<Bench
     // With the default of 1 GB, a checkpoint would fall into some rounds and not into others.
     max_wal_size: '8GB',
     checkpoint_timeout: '1h',
+  }).catch((error: Error) => {
+    throw new Error(`${error.message} Or name a server in DATABASE_URL.`, { cause: error });
   });
   try {
     return await connectTo(own.url, () => own.close());

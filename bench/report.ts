@@ -1,10 +1,10 @@
-import { contenderVersions, LABELS } from './contenders.js';
+import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
+import { contenderVersions } from './contenders.js';
 import type { LoadGenerator } from './load.js';
 import type { Plan } from './measure.js';
-import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
 import type { BenchServer } from './postgres.js';
 import { currentCommit } from './repository.js';
-import type { Part, Ratio, Round, Summary } from './results.js';
+import { LABELS, type Part, type Ratio, type Round, type Summary } from './results.js';
 
 /** On what, with what and of what the results are. */
 export interface Environment {

@@ -1,5 +1,19 @@
-import type { ContenderName } from './contenders.js';
 import { median, type Latency } from './statistics.js';
+
+/** Who is measured, and what the report calls them. */
+export const LABELS = {
+  ours: 'Plant Store',
+  ungathered: 'Plant Store, one INSERT a request',
+  oursInFour: 'Plant Store, four processes',
+  oursOnFull: 'Plant Store, on a full table',
+  fastify: 'Fastify + pg',
+  express: 'Express + pg',
+  nest: 'NestJS + TypeORM save()',
+  echo: 'node:http echo, no database',
+  postgres: 'Postgres itself (pgbench)',
+} as const;
+
+export type ContenderName = keyof typeof LABELS;
 
 /** What is measured together, in alternating rounds. */
 export type Part = 'speed' | 'lone' | 'rates' | 'processes' | 'table' | 'memory';
@@ -85,8 +99,15 @@ export function summarize(rounds: readonly Round[]): Summary[] {
   });
 }
 
-/** @returns every ratio of the table; those that were not measured are without a value */
-export function ratiosOf(rounds: readonly Round[], requests: number): Ratio[] {
+/**
+ * @param sizes rows of the full table, and requests until memory is compared
+ * @returns every ratio of the table; those that were not measured are without a value
+ */
+export function ratiosOf(
+  rounds: readonly Round[],
+  sizes: { readonly rows: number; readonly requests: number },
+): Ratio[] {
+  const { requests } = sizes;
   const summaries = summarize(rounds);
   const find = (part: Part, contender: ContenderName) =>
     summaries.find((summary) => summary.part === part && summary.contender === contender);
@@ -130,7 +151,7 @@ export function ratiosOf(rounds: readonly Round[], requests: number): Ratio[] {
     ),
     ratio(
       '6',
-      'requests/s, on a full table / on an empty one',
+      `requests/s, on ${count(sizes.rows)} rows / on an empty table`,
       speed('table', 'oursOnFull', 'ours'),
       {
         atLeast: 0.85,
