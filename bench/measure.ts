@@ -145,10 +145,9 @@ export class Measurement {
     rate?: number,
   ): Promise<void> {
     const { rounds, seconds } = this.plan;
-    const load = `${connections === 1 ? 'one connection' : `${connections} connections`}${rate === undefined ? '' : `, ${rate} requests/s`}`;
     for (let round = 1; round <= rounds; round++) {
       for (const contender of contenders) {
-        const label = `${LABELS[contender.name]}, ${load}, round ${round} of ${rounds}`;
+        const label = `${LABELS[contender.name]}, ${describe(connections, rate)}, round ${round} of ${rounds}`;
         await this.step(label, seconds + ROUND_OVERHEAD_SECONDS, () =>
           this.measureRound(part, contender, connections, seconds, rate),
         );
@@ -182,6 +181,7 @@ export class Measurement {
       connections,
       ...(rate === undefined ? {} : { rate }),
       acknowledged,
+      failures: result.failures,
       seconds: result.seconds,
       throughput: acknowledged / result.seconds,
       ...(latency === undefined ? {} : { latency }),
@@ -194,7 +194,7 @@ export class Measurement {
           }),
     };
     this.rounds.push(round);
-    this.complain(contender, result);
+    this.complain(contender, result, `at ${describe(connections, rate)}`);
     if (database !== undefined) {
       const stored = (await database.count()) - rowsBefore;
       if (stored < acknowledged) {
@@ -214,16 +214,20 @@ export class Measurement {
     const load = { connections, seconds: warmUpSeconds, signal: this.surroundings.signal };
     for (const contender of contenders) {
       await this.step(`${LABELS[contender.name]}, warming up`, warmUpSeconds, async () => {
-        this.complain(contender, await contender.run(load));
+        this.complain(contender, await contender.run(load), 'while warming up');
       });
     }
   }
 
-  private complain({ name }: Contender, { acknowledged, failures }: LoadResult): void {
+  private complain(
+    { name }: Contender,
+    { acknowledged, failures }: LoadResult,
+    when: string,
+  ): void {
     const kinds = Object.entries(failures).map(([kind, count]) => `${count} × ${kind}`);
     if (acknowledged === 0) kinds.push('no success at all');
     if (kinds.length > 0) {
-      this.report(`${LABELS[name]} failed under load: ${kinds.join(', ')}.`);
+      this.report(`${LABELS[name]} failed ${when}: ${kinds.join(', ')}.`);
     }
   }
 
@@ -251,6 +255,11 @@ export class Measurement {
     this.surroundings.signal.throwIfAborted();
     return this.progress.during(label, seconds, work);
   }
+}
+
+function describe(connections: number, rate: number | undefined): string {
+  const clients = connections === 1 ? 'one connection' : `${connections} connections`;
+  return rate === undefined ? clients : `${clients}, ${rate} requests/s`;
 }
 
 /** As measured on an ordinary disk; only the progress display depends on it. */

@@ -52,7 +52,7 @@ export async function openServer(databaseUrl: string | undefined): Promise<Bench
     max_wal_size: '8GB',
     checkpoint_timeout: '1h',
   }).catch((error: Error) => {
-    throw new Error(`${error.message} Or name a server in DATABASE_URL.`, { cause: error });
+    throw new Error(`${error.message}\nOr name a server in DATABASE_URL.`, { cause: error });
   });
   try {
     return await connectTo(own.url, () => own.close());

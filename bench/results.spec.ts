@@ -10,6 +10,7 @@ function round(values: Partial<Round>): Round {
     contender: 'ours',
     connections: 64,
     acknowledged: throughput,
+    failures: {},
     seconds: 1,
     throughput,
     ...values,

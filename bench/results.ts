@@ -27,6 +27,8 @@ export interface Round {
   readonly rate?: number;
   /** Requests that were answered with 2xx. */
   readonly acknowledged: number;
+  /** All other requests, by what happened to them. */
+  readonly failures: Readonly<Record<string, number>>;
   readonly seconds: number;
   /** Acknowledged requests a second. */
   readonly throughput: number;
