@@ -84,7 +84,7 @@ function drawLines(summaries: readonly Summary[]): Panel {
   const y = (value: number) =>
     round(bottom - (Math.log(value / lowest) / Math.log(highest / lowest)) * PLOT.height);
 
-  const body = [heading('Latency at fixed rates')];
+  const body = [heading('Latency at fixed rates, as far as they were reached')];
   for (const value of logTicks(lowest, highest)) {
     body.push(
       `<path d="M${PLOT.left} ${y(value)}h${PLOT.width}" stroke="${GRID}"/>`,

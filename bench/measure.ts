@@ -264,7 +264,7 @@ function describe(connections: number, rate: number | undefined): string {
 
 /** As measured on an ordinary disk; only the progress display depends on it. */
 function fillSeconds(rows: number): number {
-  return rows / 60_000;
+  return rows / 150_000;
 }
 
 function memorySeconds(requests: number): number {
