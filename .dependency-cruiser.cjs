@@ -75,6 +75,20 @@ module.exports = {
       to: { path: '^test/|\\.spec\\.ts$' },
     },
     {
+      name: 'product-does-not-import-the-benchmark',
+      severity: 'error',
+      from: { path: '^(src|test)/' },
+      to: { path: '^bench/' },
+    },
+    {
+      name: 'benchmark-measures-from-outside',
+      comment:
+        'It starts what was built, as an operator does; from the tests it takes the Postgres server.',
+      severity: 'error',
+      from: { path: '^bench/' },
+      to: { path: '^(src|test)/', pathNot: '^test/setup/' },
+    },
+    {
       name: 'no-development-dependency-in-the-product',
       severity: 'error',
       from: { path: '^src/', pathNot: '\\.spec\\.ts$' },

@@ -2,7 +2,7 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'coverage/'] },
+  { ignores: ['dist/', 'dist-bench/', 'coverage/'] },
   js.configs.recommended,
   {
     files: ['**/*.ts'],

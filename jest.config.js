@@ -1,7 +1,7 @@
 /** Two suites that differ in nothing but their place: units beside the code, end-to-end tests in test/. */
 export default {
   testEnvironment: 'node',
-  roots: ['<rootDir>/src', '<rootDir>/test'],
+  roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/bench'],
   testRegex: '\\.(spec|e2e)\\.ts$',
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },

@@ -1,15 +1,16 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { chown, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 
 const exec = promisify(execFile);
 
-/** A Postgres server of the test's own, which it may kill, freeze and misconfigure. */
+/** A Postgres server of one's own, which a test may kill, freeze and misconfigure. */
 export interface PostgresServer {
   readonly url: string;
   readonly port: number;
@@ -25,20 +26,29 @@ export interface PostgresServer {
   close(): Promise<void>;
 }
 
-export async function startPostgresServer(): Promise<PostgresServer> {
+/**
+ * Starts a server with the settings it is installed with: what it acknowledged survives a crash.
+ *
+ * @param settings of postgresql.conf that differ
+ * @throws Error when no server is installed, or it does not start
+ */
+export async function startPostgresServer(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<PostgresServer> {
+  const bin = await findPostgresPrograms();
   const dir = await mkdtemp(join(tmpdir(), 'plant-store-server-'));
   const isRoot = process.getuid?.() === 0;
-  if (isRoot) await chown(dir, await idOf('postgres', '-u'), await idOf('postgres', '-g'));
   // Postgres refuses to run as root.
   const run = (command: string, args: string[]) =>
     isRoot ? exec('runuser', ['-u', 'postgres', '--', command, ...args]) : exec(command, args);
-  const bin = await findBinaries();
   const data = join(dir, 'data');
   const port = await findFreePort();
-  await run(join(bin, 'initdb'), ['-D', data, '-U', 'plants', '-A', 'trust', '-E', 'UTF8']);
 
   const start = async () => {
-    const options = `-p ${port} -k ${dir} -c listen_addresses=127.0.0.1`;
+    const options = [`-p ${port} -k ${dir}`];
+    for (const [name, value] of Object.entries({ listen_addresses: '127.0.0.1', ...settings })) {
+      options.push(`-c ${name}=${value}`);
+    }
     await run(join(bin, 'pg_ctl'), [
       '-D',
       data,
@@ -46,9 +56,13 @@ export async function startPostgresServer(): Promise<PostgresServer> {
       join(dir, 'log'),
       '-w',
       '-o',
-      options,
+      options.join(' '),
       'start',
     ]);
+  };
+  const close = async () => {
+    await run(join(bin, 'pg_ctl'), ['-D', data, '-m', 'immediate', 'stop']).catch(() => undefined);
+    await rm(dir, { recursive: true });
   };
   const signalAll = async (signal: NodeJS.Signals) => {
     const [postmaster] = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n');
@@ -75,8 +89,15 @@ export async function startPostgresServer(): Promise<PostgresServer> {
     await query(sql, [], `postgres://plants@127.0.0.1:${port}/postgres`);
   };
 
-  await start();
-  await administer('CREATE DATABASE plants_test');
+  try {
+    if (isRoot) await chown(dir, await idOf('postgres', '-u'), await idOf('postgres', '-g'));
+    await run(join(bin, 'initdb'), ['-D', data, '-U', 'plants', '-A', 'trust', '-E', 'UTF8']);
+    await start();
+    await administer('CREATE DATABASE plants_test');
+  } catch (error) {
+    await close();
+    throw error;
+  }
   return {
     url,
     port,
@@ -93,12 +114,7 @@ export async function startPostgresServer(): Promise<PostgresServer> {
     async thaw() {
       await signalAll('SIGCONT');
     },
-    async close() {
-      await run(join(bin, 'pg_ctl'), ['-D', data, '-m', 'immediate', 'stop']).catch(
-        () => undefined,
-      );
-      await rm(dir, { recursive: true });
-    },
+    close,
   };
 }
 
@@ -161,11 +177,26 @@ async function idOf(user: string, flag: '-u' | '-g'): Promise<number> {
   return Number((await exec('id', [flag, user])).stdout);
 }
 
-/** Debian keeps the server's programs out of the path, in a folder per version. */
-async function findBinaries(): Promise<string> {
+/**
+ * Finds the folder of `initdb`, `pg_ctl` and `pgbench`.
+ *
+ * @throws Error that says what to install
+ */
+export async function findPostgresPrograms(): Promise<string> {
+  // Debian keeps them out of the path, in a folder per version.
   const root = '/usr/lib/postgresql';
-  const versions = (await readdir(root)).map(Number).sort((a, b) => b - a);
-  return join(root, String(versions[0]), 'bin');
+  const versions = await readdir(root).catch(() => []);
+  const folders = versions
+    .sort((a, b) => Number(b) - Number(a))
+    .map((version) => join(root, version, 'bin'));
+  folders.push(...(process.env['PATH'] ?? '').split(delimiter));
+  const folder = folders.find((path) => existsSync(join(path, 'pg_ctl')));
+  if (folder === undefined) {
+    throw new Error(
+      'No Postgres server was found on this machine. Install one, such as with "apt-get install postgresql" or "brew install postgresql".',
+    );
+  }
+  return folder;
 }
 
 function isRunning(pid: number): boolean {

@@ -1,0 +1,176 @@
+import { execFile } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { findFreePort } from '../test/setup/postgres-server.js';
+import type { Load, LoadGenerator, LoadResult, Target } from './load.js';
+import { runPgbench } from './pgbench.js';
+import type { BenchDatabase, BenchServer } from './postgres.js';
+import { startServer, type ServerProcess } from './processes.js';
+import { ROOT, versionOf } from './repository.js';
+import { LABELS, type ContenderName } from './results.js';
+
+const exec = promisify(execFile);
+
+/** Somebody who stores plants, or the echo, which pretends to. */
+export interface Contender {
+  readonly name: ContenderName;
+  /** undefined for Postgres itself. */
+  readonly target?: Target;
+  readonly database?: BenchDatabase;
+  /** undefined for Postgres itself. */
+  readonly process?: ServerProcess;
+  /** Sends plants as fast as they are stored. */
+  run(load: Load): Promise<LoadResult>;
+  close(): Promise<void>;
+}
+
+/** Settings of the service beyond those of production. */
+const OUR_SETTINGS: Partial<Record<ContenderName, Record<string, string>>> = {
+  ours: {},
+  ungathered: { DATABASE_BATCH_SIZE: '1' },
+  oursInFour: { WEB_CONCURRENCY: '4' },
+  oursOnFull: {},
+};
+
+const PEERS: Partial<Record<ContenderName, string>> = {
+  fastify: 'fastify',
+  express: 'express',
+  nest: 'nest-typeorm',
+  echo: 'echo',
+};
+
+/** The versions of what the contenders are made of. */
+export function contenderVersions(): Record<string, string> {
+  const packages = ['fastify', 'express', '@nestjs/core', 'typeorm', 'pg'];
+  return Object.fromEntries(packages.map((name) => [name, versionOf(name)]));
+}
+
+/** What it takes to start a contender. */
+export interface Surroundings {
+  readonly server: BenchServer;
+  readonly generator: LoadGenerator;
+  /** For logs. */
+  readonly folder: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Starts a contender on a database of its own, and sees that it does what it is measured for.
+ *
+ * @throws Error when it does not start, or does not store a plant
+ */
+export async function startContender(
+  name: ContenderName,
+  surroundings: Surroundings,
+): Promise<Contender> {
+  const { server } = surroundings;
+  const database = name === 'echo' ? undefined : await server.createDatabase();
+  try {
+    if (name === 'postgres') return await postgresItself(database!);
+    const settings = OUR_SETTINGS[name];
+    const contender =
+      settings === undefined
+        ? await startPeer(name, database, surroundings)
+        : await startOurs(name, settings, database!, surroundings);
+    await check(contender).catch(async (error: unknown) => {
+      await contender.process!.stop();
+      throw error;
+    });
+    return contender;
+  } catch (error) {
+    await database?.drop();
+    throw error;
+  }
+}
+
+async function postgresItself(database: BenchDatabase): Promise<Contender> {
+  await database.createTable();
+  return {
+    name: 'postgres',
+    database,
+    run: (load) => runPgbench(database.url, load),
+    close: () => database.drop(),
+  };
+}
+
+async function startOurs(
+  name: ContenderName,
+  settings: Record<string, string>,
+  database: BenchDatabase,
+  surroundings: Surroundings,
+): Promise<Contender> {
+  const env = { DATABASE_URL: database.url, NODE_ENV: 'production' };
+  // Makes the table, too.
+  const { stdout } = await exec(process.execPath, ['dist/cli.js', 'token', 'create', 'bench'], {
+    cwd: ROOT,
+    env: { PATH: process.env['PATH'], ...env },
+    signal: surroundings.signal,
+  });
+  return startHttp(
+    name,
+    join(ROOT, 'dist/main.js'),
+    { ...env, ...settings },
+    { token: stdout.trim() },
+    database,
+    surroundings,
+  );
+}
+
+async function startPeer(
+  name: ContenderName,
+  database: BenchDatabase | undefined,
+  surroundings: Surroundings,
+): Promise<Contender> {
+  await database?.createTable();
+  const script = join(import.meta.dirname, 'peers', `${PEERS[name]}.js`);
+  const env: Record<string, string> = { NODE_ENV: 'production' };
+  if (database !== undefined) env['DATABASE_URL'] = database.url;
+  return startHttp(name, script, env, {}, database, surroundings);
+}
+
+async function startHttp(
+  name: ContenderName,
+  script: string,
+  env: Record<string, string>,
+  credentials: Pick<Target, 'token'>,
+  database: BenchDatabase | undefined,
+  { generator, folder, signal }: Surroundings,
+): Promise<Contender> {
+  const port = await findFreePort();
+  const target = { url: `http://127.0.0.1:${port}`, ...credentials };
+  const server = await startServer(
+    [script],
+    { ...env, HOST: '127.0.0.1', PORT: String(port) },
+    port,
+    join(folder, `${name}.log`),
+    signal,
+  );
+  return {
+    name,
+    target,
+    ...(database === undefined ? {} : { database }),
+    process: server,
+    run: (load) => generator.run(target, load),
+    async close() {
+      await server.stop();
+      await database?.drop();
+    },
+  };
+}
+
+/** Errors are answered fast: nobody is measured who does not store what was sent. */
+async function check({ name, target, database }: Contender): Promise<void> {
+  const plant = { id: randomInt(2 ** 48 - 1), name: 'Equisetum fluviatile', tag: 'Equisetum' };
+  const headers: Record<string, string> = { 'content-type': 'application/json' };
+  if (target!.token !== undefined) headers['authorization'] = `Bearer ${target!.token}`;
+  const body = JSON.stringify(plant);
+  const response = await fetch(`${target!.url}/plants`, { method: 'POST', headers, body });
+  const answer = await response.text();
+  if (!response.ok || !answer.includes(plant.name)) {
+    throw new Error(`${LABELS[name]} answered a plant with ${response.status}: ${answer}`);
+  }
+  if (database !== undefined && !(await database.hasPlant(plant.id))) {
+    throw new Error(`${LABELS[name]} answered ${response.status}, but stored nothing.`);
+  }
+}

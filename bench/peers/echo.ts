@@ -1,0 +1,15 @@
+import { createServer } from 'node:http';
+
+/** As little as Node's HTTP server can do with a body: the distance to it is what a service costs. */
+createServer((request, response) => {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => {
+    const body = Buffer.concat(chunks);
+    response.writeHead(200, {
+      'content-type': 'application/json',
+      'content-length': body.length,
+    });
+    response.end(body);
+  });
+}).listen(Number(process.env['PORT']), '127.0.0.1');

@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto';
+import { totalmem } from 'node:os';
+import pg from 'pg';
+import { startPostgresServer } from '../test/setup/postgres-server.js';
+
+/** The Postgres server that everybody is measured on. */
+export interface BenchServer {
+  readonly version: string;
+  /** The settings that decide about speed and durability, as the server has them. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** Makes a database that nobody else uses. */
+  createDatabase(): Promise<BenchDatabase>;
+  close(): Promise<void>;
+}
+
+export interface BenchDatabase {
+  readonly url: string;
+  /** Makes the table for those who do not bring it. */
+  createTable(): Promise<void>;
+  count(): Promise<number>;
+  hasPlant(id: number): Promise<boolean>;
+  empty(): Promise<void>;
+  /** Adds plants whose ids are spread over all int64. */
+  fill(from: number, to: number): Promise<void>;
+  /** Brings statistics up to date and writes everything out, so that no round pays for what came before. */
+  settle(): Promise<void>;
+  drop(): Promise<void>;
+}
+
+const SHOWN_SETTINGS = [
+  'fsync',
+  'synchronous_commit',
+  'full_page_writes',
+  'shared_buffers',
+  'max_wal_size',
+  'max_connections',
+];
+
+/**
+ * Opens the server in `databaseUrl`, or starts one in a temporary folder. It is durable: it commits to disk
+ * before it answers.
+ *
+ * @throws Error when there is none, or databases cannot be created on it
+ */
+export async function openServer(databaseUrl: string | undefined): Promise<BenchServer> {
+  if (databaseUrl !== undefined) return connectTo(databaseUrl, () => Promise.resolve());
+  const own = await startPostgresServer({
+    max_connections: '300',
+    // A quarter of the memory is what Postgres' manual recommends.
+    shared_buffers: `${Math.floor(Math.min(totalmem() / 4, 4 * 1024 ** 3) / 1024 ** 2)}MB`,
+    // With the default of 1 GB, a checkpoint would fall into some rounds and not into others.
+    max_wal_size: '8GB',
+    checkpoint_timeout: '1h',
+  }).catch((error: Error) => {
+    throw new Error(`${error.message}\nOr name a server in DATABASE_URL.`, { cause: error });
+  });
+  try {
+    return await connectTo(own.url, () => own.close());
+  } catch (error) {
+    await own.close();
+    throw error;
+  }
+}
+
+async function connectTo(serverUrl: string, close: () => Promise<void>): Promise<BenchServer> {
+  const [version] = await query<{ server_version: string }>(serverUrl, 'SHOW server_version').catch(
+    (error: Error) => {
+      throw new Error(`The Postgres server cannot be used: ${error.message || error.name}`, {
+        cause: error,
+      });
+    },
+  );
+  const settings: Record<string, string> = {};
+  for (const name of SHOWN_SETTINGS) {
+    const [row] = await query<Record<string, string>>(serverUrl, `SHOW ${name}`);
+    settings[name] = row![name]!;
+  }
+  return {
+    version: version!.server_version,
+    settings,
+    createDatabase: () => createDatabase(serverUrl),
+    close,
+  };
+}
+
+async function createDatabase(serverUrl: string): Promise<BenchDatabase> {
+  const name = `plant_store_bench_${randomBytes(6).toString('hex')}`;
+  await query(serverUrl, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`).catch(
+    (error: Error) => {
+      throw new Error(
+        `The benchmark makes databases of its own, and the server refused: ${error.message}. Give the role of DATABASE_URL the right: ALTER ROLE … CREATEDB.`,
+        { cause: error },
+      );
+    },
+  );
+  const databaseUrl = new URL(serverUrl);
+  databaseUrl.pathname = `/${name}`;
+  const url = databaseUrl.href;
+  return {
+    url,
+    async createTable() {
+      await query(url, 'CREATE TABLE plants (id bigint PRIMARY KEY, name text NOT NULL, tag text)');
+    },
+    async count() {
+      const [row] = await query<{ count: string }>(url, 'SELECT count(*) FROM plants');
+      return Number(row!.count);
+    },
+    async hasPlant(id) {
+      return (await query(url, `SELECT FROM plants WHERE id = ${id}`)).length === 1;
+    },
+    async empty() {
+      await query(url, 'TRUNCATE plants');
+    },
+    async fill(from, to) {
+      await query(
+        url,
+        `INSERT INTO plants (id, name, tag)
+         SELECT ('x' || left(md5(i::text), 16))::bit(64)::bigint, 'Equisetum fluviatile', 'Equisetum'
+         FROM generate_series(${from + 1}, ${to}) AS i`,
+      );
+    },
+    async settle() {
+      await query(url, 'VACUUM ANALYZE plants');
+      await query(url, 'CHECKPOINT').catch((error: Error) => {
+        throw new Error(
+          `The server refused a CHECKPOINT, without which rounds pay for what came before: ${error.message}. Give the role the right: GRANT pg_checkpoint TO ….`,
+          { cause: error },
+        );
+      });
+    },
+    async drop() {
+      await query(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`);
+    },
+  };
+}
+
+async function query<Row extends pg.QueryResultRow>(url: string, sql: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query<Row>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}

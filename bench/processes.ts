@@ -1,0 +1,148 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { open, readFile, truncate } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ROOT } from './repository.js';
+
+/** A server in a process of its own, perhaps with children. */
+export interface ServerProcess {
+  /** What it and its children used so far; undefined where there is no /proc. */
+  usage(): Usage | undefined;
+  /** Throws away what it logged. */
+  clearLog(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface Usage {
+  readonly cpuMicroseconds: number;
+  readonly residentBytes: number;
+}
+
+const START_TIMEOUT_MS = 30_000;
+const STOP_TIMEOUT_MS = 5000;
+
+/** Linux tells processor time in hundredths of a second, on every machine. */
+const MICROSECONDS_PER_TICK = 10_000;
+
+/**
+ * Starts a script with this Node and waits until it accepts connections.
+ *
+ * @param env its whole environment, but for PATH
+ * @param logFile takes what it prints
+ * @throws Error with the end of its log when it does not start
+ */
+export async function startServer(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  port: number,
+  logFile: string,
+  signal: AbortSignal,
+): Promise<ServerProcess> {
+  // Appending, so that the file can be emptied while the process writes to it.
+  const log = await open(logFile, 'a');
+  const child = spawn(process.execPath, args, {
+    cwd: ROOT,
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', log.fd, log.fd],
+    // In a group of its own: Ctrl+C reaches the benchmark only, and stop() reaches all its children.
+    detached: true,
+  });
+  await log.close();
+  const pid = child.pid!;
+  const exited = once(child, 'exit');
+
+  const server: ServerProcess = {
+    usage: () => usageOf(pid),
+    clearLog: () => truncate(logFile),
+    async stop() {
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill('SIGTERM');
+        const timer = setTimeout(() => kill(-pid), STOP_TIMEOUT_MS);
+        await exited;
+        clearTimeout(timer);
+      }
+      kill(-pid);
+    },
+  };
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  try {
+    while (!(await accepts(port))) {
+      signal.throwIfAborted();
+      if (child.exitCode !== null || Date.now() > deadline) {
+        const lines = (await readFile(logFile, 'utf8')).trim().split('\n');
+        throw new Error(`${args.join(' ')} did not start:\n${lines.slice(-10).join('\n')}`);
+      }
+      await delay(50);
+    }
+    return server;
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+function kill(group: number): void {
+  try {
+    process.kill(group, 'SIGKILL');
+  } catch {
+    // All of them are gone.
+  }
+}
+
+async function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+function usageOf(root: number): Usage | undefined {
+  if (process.platform !== 'linux') return undefined;
+  let cpuMicroseconds = 0;
+  let residentBytes = 0;
+  for (const pid of treeOf(root)) {
+    const [, , ticks, kilobytes] = readProcess(pid) ?? [0, 0, 0, 0];
+    cpuMicroseconds += ticks * MICROSECONDS_PER_TICK;
+    residentBytes += kilobytes * 1024;
+  }
+  return { cpuMicroseconds, residentBytes };
+}
+
+function treeOf(root: number): Set<number> {
+  const parents = new Map<number, number>();
+  for (const entry of readdirSync('/proc')) {
+    const process = /^\d+$/.test(entry) ? readProcess(Number(entry)) : undefined;
+    if (process !== undefined) parents.set(process[0], process[1]);
+  }
+  const tree = new Set([root]);
+  let size = 0;
+  while (size < tree.size) {
+    size = tree.size;
+    for (const [pid, parent] of parents) {
+      if (tree.has(parent)) tree.add(pid);
+    }
+  }
+  return tree;
+}
+
+/** @returns id, parent, ticks of processor time and resident kilobytes; undefined when it is gone */
+function readProcess(pid: number): [number, number, number, number] | undefined {
+  try {
+    // The name, in parentheses, may contain anything.
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const kilobytes = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0);
+    return [pid, Number(stat[1]), Number(stat[11]) + Number(stat[12]), kilobytes];
+  } catch {
+    return undefined;
+  }
+}
