@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { childrenOf, isRunning } from './processes.js';
 
 const exec = promisify(execFile);
 
@@ -166,20 +167,4 @@ async function findBinaries(): Promise<string> {
   const root = '/usr/lib/postgresql';
   const versions = (await readdir(root)).map(Number).sort((a, b) => b - a);
   return join(root, String(versions[0]), 'bin');
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-async function childrenOf(parent: number): Promise<number[]> {
-  const { stdout } = await exec('ps', ['-o', 'pid=', '--ppid', String(parent)]).catch(() => ({
-    stdout: '',
-  }));
-  return stdout.trim().split(/\s+/).filter(Boolean).map(Number);
 }
