@@ -4,7 +4,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { readConfig } from '../src/config/config.js';
 import { prepareDatabase } from '../src/database/prepare-database.js';
 import { runCommand, type Command } from './setup/command.js';
@@ -35,8 +35,7 @@ let proxy: DatabaseProxy;
 let token: string;
 let started: Command[];
 
-beforeEach(async () => {
-  started = [];
+beforeAll(async () => {
   database = await openTestDatabase();
   proxy = await startDatabaseProxy(database.url);
   await prepareDatabase({ ...readConfig({}).database, url: database.url }, () => undefined);
@@ -46,6 +45,11 @@ beforeEach(async () => {
   await create.exit();
   token = create.stdout.trim();
 });
+beforeEach(async () => {
+  started = [];
+  proxy.restore();
+  await database.query('TRUNCATE plants');
+});
 afterEach(async () => {
   await stopLoads();
   for (const command of started) {
@@ -53,6 +57,8 @@ afterEach(async () => {
     command.process.kill('SIGKILL');
     await command.exit();
   }
+});
+afterAll(async () => {
   await proxy.close();
   await database.close();
 });
@@ -98,10 +104,10 @@ async function connectToAll(service: Service, workers: number): Promise<Connecti
   return connections;
 }
 
-function post(url: string, body: string): Promise<number> {
+function post(url: string, body: string, bearer = token): Promise<number> {
   return fetch(`${url}/plants`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
     body,
   }).then(async (response) => {
     await response.arrayBuffer();
@@ -240,6 +246,28 @@ describe('a worker that dies', () => {
       expect(valueOf(text, 'plant_store_workers')).toBe(3);
       expect(valueOf(text, 'plant_store_worker_restarts_total')).toBe(1);
     }
+  });
+
+  it('leaves no client waiting whose connection was on its way to it', async () => {
+    const service = await start(3);
+    let isRunning = true;
+    const clients = Array.from({ length: 32 }, async () => {
+      while (isRunning) {
+        const socket = await openConnection(service.port);
+        socket.write('GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+        await readAnswers(socket).catch(() => undefined);
+      }
+    });
+    for (const worker of await childrenOf(service.pid)) {
+      process.kill(worker, 'SIGKILL');
+      const dead = () => service.command.stdout.match(/\(SIGKILL\); it is replaced/g) ?? [];
+      const again = () => service.command.stdout.match(/listens again/g) ?? [];
+      while (dead().length === 0 || again().length < dead().length) {
+        await once(service.command.process.stdout, 'data');
+      }
+    }
+    isRunning = false;
+    await Promise.all(clients);
   });
 
   it('is replaced more slowly each time', async () => {
@@ -475,13 +503,12 @@ describe('several workers on the embedded database', () => {
     await cp(process.env['TEST_TEMPLATE_DIR']!, join(dataDir, 'postgres'), { recursive: true });
     try {
       const service = await start(2, { DATABASE_URL: '', DATA_DIR: dataDir });
-      [token] = await service.command.waitFor(/plantstore_\w+/);
-      expect(await post(service.url, '{"id":1,"name":"a"}')).toBe(200);
+      const [developmentToken] = await service.command.waitFor(/plantstore_\w+/);
+      expect(await post(service.url, '{"id":1,"name":"a"}', developmentToken)).toBe(200);
       const create = runCommand(['dist/cli.js', 'token', 'create', 'x'], { DATA_DIR: dataDir });
       expect(await create.exit()).toBe(0);
-      token = create.stdout.trim();
       await connectToAll(service, 2);
-      expect(await post(service.url, '{"id":1,"name":"a"}')).toBe(200);
+      expect(await post(service.url, '{"id":1,"name":"a"}', create.stdout.trim())).toBe(200);
       service.command.process.kill('SIGTERM');
       expect(await service.command.exit()).toBe(0);
       expect(service.command.stderr).toBe('');

@@ -1,7 +1,10 @@
 import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { AppConfig } from '../app.module.js';
 import { workerEnvironment } from '../config/config.js';
+import { closeLostConnection } from './lost-connection.js';
 import type { ToPrimary } from './messages.js';
 import { MetricsCollector, tellWorker } from './metrics-collector.js';
 import { shareOf } from './share.js';
@@ -41,12 +44,14 @@ export class Workers {
   private readonly started = Promise.withResolvers<string | undefined>();
   private readonly stopped = Promise.withResolvers<void>();
   private isStopping = false;
+  private port: number;
 
   /** @param config for all workers together, with the address of a database whose schema is up to date */
   constructor(
     private readonly config: AppConfig,
     private readonly logger: Logger,
   ) {
+    this.port = config.http.port;
     this.slots = Array.from({ length: config.workers }, (_, i) => ({
       number: i + 1,
       worker: undefined,
@@ -63,12 +68,13 @@ export class Workers {
    * Starts the first worker alone, so that what all would meet is said once; then the others.
    *
    * @returns the address, when all listen; undefined if `stop` was called before
-   * @throws WorkerStartError when the first worker cannot start
+   * @throws WorkerStartError when the first worker cannot start; the error of the socket with PORT=0
    */
-  start(): Promise<string | undefined> {
+  async start(): Promise<string | undefined> {
     // However this process ends, short of kill -9: nobody is left behind.
     process.on('exit', () => this.kill());
-    this.fork(this.slots[0]!);
+    if (this.port === 0) this.port = await findFreePort(this.config.http.host);
+    if (!this.isStopping) this.fork(this.slots[0]!);
     return this.started.promise;
   }
 
@@ -101,9 +107,10 @@ export class Workers {
   }
 
   private fork(slot: Slot): void {
-    const { number } = slot;
-    const config = shareOf(this.config, number);
-    const worker = cluster.fork(workerEnvironment({ worker: number, config }));
+    const share = shareOf(this.config, slot.number);
+    const config = { ...share, http: { ...share.http, port: this.port } };
+    const worker = cluster.fork(workerEnvironment({ worker: slot.number, config }));
+    closeLostConnection(worker);
     slot.worker = worker;
     slot.forkedAt = performance.now();
     slot.reason = undefined;
@@ -187,4 +194,14 @@ export class Workers {
   private noticeEnd(): void {
     if (this.slots.every(({ worker }) => worker === undefined)) this.stopped.resolve();
   }
+}
+
+/** Workers share a port 0, too, but only as long as one of them lives; the next would get another port. */
+async function findFreePort(host: string): Promise<number> {
+  const server = createServer();
+  await once(server.listen(0, host), 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
 }

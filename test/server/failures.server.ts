@@ -235,7 +235,7 @@ describe('several workers under load', () => {
     }
   });
 
-  it('lose no acknowledged plant when one after the other is killed', async () => {
+  it('lose no acknowledged plant when all are killed', async () => {
     const server = await startPostgresServer();
     try {
       const token = await createToken(server.url);
