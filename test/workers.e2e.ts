@@ -258,13 +258,10 @@ describe('a worker that dies', () => {
         await readAnswers(socket).catch(() => undefined);
       }
     });
-    for (const worker of await childrenOf(service.pid)) {
+    const victims = await childrenOf(service.pid);
+    for (const [i, worker] of victims.entries()) {
       process.kill(worker, 'SIGKILL');
-      const dead = () => service.command.stdout.match(/\(SIGKILL\); it is replaced/g) ?? [];
-      const again = () => service.command.stdout.match(/listens again/g) ?? [];
-      while (dead().length === 0 || again().length < dead().length) {
-        await once(service.command.process.stdout, 'data');
-      }
+      await service.command.waitFor(new RegExp(`(listens again[^]*){${i + 1}}`));
     }
     isRunning = false;
     await Promise.all(clients);
