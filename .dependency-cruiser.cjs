@@ -47,7 +47,10 @@ module.exports = {
     {
       name: 'only-entry-points-build-the-app',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(main|cli|app|app\\.module|cli\\.module)\\.ts$' },
+      from: {
+        path: '^src/',
+        pathNot: '^src/(main|cli|app|app\\.module|cli\\.module)\\.ts$|^src/cluster/',
+      },
       to: { path: '^src/(app|app\\.module|cli\\.module)\\.ts$' },
     },
     {

@@ -1,12 +1,30 @@
 import { Module, type DynamicModule } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import { AccessTokensModule } from './auth/access-tokens.module.js';
+import { AccessTokensService } from './auth/access-tokens.service.js';
 import type { DatabaseConfig } from './database/database-options.js';
 import { DatabaseModule } from './database/database.module.js';
 
 @Module({})
 export class CliModule {
-  /** The command line needs the database and the tokens, and no HTTP. */
+  /** Who only works on tokens needs the database and the tokens, and no HTTP. */
   static register(config: DatabaseConfig): DynamicModule {
     return { module: CliModule, imports: [DatabaseModule.register(config), AccessTokensModule] };
+  }
+}
+
+/** Runs `action` with the service class that the guard uses, on a database whose schema is up to date. */
+export async function withAccessTokens<Result>(
+  config: DatabaseConfig,
+  action: (tokens: AccessTokensService) => Promise<Result>,
+): Promise<Result> {
+  const app = await NestFactory.createApplicationContext(CliModule.register(config), {
+    logger: ['error', 'warn'],
+    abortOnError: false,
+  });
+  try {
+    return await action(app.get(AccessTokensService));
+  } finally {
+    await app.close();
   }
 }

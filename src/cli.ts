@@ -1,8 +1,7 @@
-import { NestFactory } from '@nestjs/core';
 import { Command, CommanderError } from 'commander';
 import { describeApp } from './app.js';
-import { AccessTokensService } from './auth/access-tokens.service.js';
-import { CliModule } from './cli.module.js';
+import type { AccessTokensService } from './auth/access-tokens.service.js';
+import { withAccessTokens } from './cli.module.js';
 import { readConfig } from './config/config.js';
 import { joinDatabase, type OpenDatabase } from './database/open-database.js';
 import { prepareDatabase } from './database/prepare-database.js';
@@ -39,19 +38,8 @@ async function withDatabase(action: (database: OpenDatabase) => Promise<void>): 
   }
 }
 
-/** Runs `action` with the service class that the guard uses. */
 function withTokens(action: (tokens: AccessTokensService) => Promise<void>): Promise<void> {
-  return withDatabase(async (database) => {
-    const app = await NestFactory.createApplicationContext(CliModule.register(database.config), {
-      logger: ['error', 'warn'],
-      abortOnError: false,
-    });
-    try {
-      await action(app.get(AccessTokensService));
-    } finally {
-      await app.close();
-    }
-  });
+  return withDatabase((database) => withAccessTokens(database.config, action));
 }
 
 /** 0: done; 1: it could not be done; 2: the command was not understood. */

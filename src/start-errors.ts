@@ -1,10 +1,17 @@
 import { inspect } from 'node:util';
+import { WorkerStartError } from './cluster/workers.js';
 import { ConfigError } from './config/config.js';
 import { DataDirInUseError, DataDirNotWritableError } from './database/embedded-postgres.js';
 import { describeDatabaseError, isDatabaseError } from './database/postgres-errors.js';
 import { DatabaseStartError } from './database/prepare-database.js';
 
-const EXPECTED = [ConfigError, DataDirInUseError, DataDirNotWritableError, DatabaseStartError];
+const EXPECTED = [
+  ConfigError,
+  DataDirInUseError,
+  DataDirNotWritableError,
+  DatabaseStartError,
+  WorkerStartError,
+];
 
 const LISTEN_ERRORS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'is taken by another program. Set PORT to a free one',
@@ -12,6 +19,9 @@ const LISTEN_ERRORS: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'is not on this machine. Set HOST to an address of this machine',
   ENOTFOUND: 'is not on this machine. Set HOST to an address of this machine',
 };
+
+/** The primary opens the address for a worker, which is told of a "bind". */
+const LISTEN_CALLS = new Set<string | undefined>(['listen', 'bind', 'getaddrinfo']);
 
 /** What an operator reads when a command cannot start: one line, or a stack trace if the fault is ours. */
 export function explainStartError(error: unknown): string {
@@ -23,8 +33,7 @@ export function explainStartError(error: unknown): string {
     hostname?: string;
     port?: number;
   };
-  const hint =
-    syscall === 'listen' || syscall === 'getaddrinfo' ? LISTEN_ERRORS[code ?? ''] : undefined;
+  const hint = LISTEN_CALLS.has(syscall) ? LISTEN_ERRORS[code ?? ''] : undefined;
   if (hint !== undefined) {
     return `The address ${[address ?? hostname, port].filter(Boolean).join(':')} ${hint}.`;
   }

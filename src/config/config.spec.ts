@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { ConfigError, readConfig } from './config.js';
@@ -47,11 +48,34 @@ describe('readConfig', () => {
     ['OIDC_ISSUER', 'http://localhost:80@secret.example.org'],
     ['LOG_LEVEL', 'secret'],
     ['DATABASE_TIMEOUT_MS', 'secret'],
+    ['WEB_CONCURRENCY', 'secret'],
+    ['WEB_CONCURRENCY', '0'],
+    ['WEB_CONCURRENCY', '513'],
+    ['WEB_CONCURRENCY', '2.5'],
+    ['WEB_CONCURRENCY', 'AUTO'],
   ])('refuses %s=%s, naming the variable and not the value', (name, value) => {
     const read = () => readConfig({ [name]: value });
     expect(read).toThrow(ConfigError);
     expect(read).toThrow(new RegExp(`^${name} must be`));
     expect(read).not.toThrow(/secret/);
+  });
+
+  it('runs one process unless told otherwise', () => {
+    expect(readConfig({}).workers).toBe(1);
+    expect(readConfig({ WEB_CONCURRENCY: '10' }).workers).toBe(10);
+  });
+
+  it('"auto" is a worker for each core, but not more than there are connections', () => {
+    const auto = (poolSize: string) =>
+      readConfig({ WEB_CONCURRENCY: 'auto', DATABASE_POOL_SIZE: poolSize }).workers;
+    expect(auto('1000')).toBe(Math.min(availableParallelism(), 512));
+    expect(auto('1')).toBe(1);
+  });
+
+  it('refuses more workers than connections, naming both variables', () => {
+    expect(() => readConfig({ WEB_CONCURRENCY: '11' })).toThrow(
+      /^WEB_CONCURRENCY must be at most DATABASE_POOL_SIZE$/,
+    );
   });
 
   it('names every variable that is wrong', () => {

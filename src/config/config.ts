@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { parse as parseDatabaseUrl } from 'pg-connection-string';
 import { z } from 'zod';
 
-/** The settings of one process, read once at the start. Times are milliseconds, sizes are bytes. */
+/** The settings, read once at the start. Times are milliseconds, sizes are bytes. */
 export type Config = Readonly<z.output<typeof environment>>;
 
 /** The name under which the parsed settings are injected. */
@@ -68,6 +69,16 @@ function isDatabaseUrl(text: string): boolean {
   }
 }
 
+const MAX_WORKERS = 512;
+
+const workers = z
+  .string()
+  .refine(
+    (text) => text === 'auto' || (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= MAX_WORKERS),
+    `must be auto, or a whole number from 1 to ${MAX_WORKERS}`,
+  )
+  .transform((text) => (text === 'auto' ? text : Number(text)));
+
 const environment = z
   .object({
     HOST: z.string().default('127.0.0.1'),
@@ -98,6 +109,7 @@ const environment = z
     DATABASE_BATCHES: integer(1, 1000).default(2),
     DATABASE_TIMEOUT_MS: integer(10, 60_000).default(1500),
     DATABASE_START_TIMEOUT_MS: integer(0, 600_000).default(30_000),
+    WEB_CONCURRENCY: workers.default(1),
   })
   .superRefine((env, context) => {
     for (const [name, other] of [
@@ -107,6 +119,14 @@ const environment = z
       if (env[name] === undefined && env[other] !== undefined) {
         context.addIssue({ code: 'custom', path: [name], message: `must be set with ${other}` });
       }
+    }
+    if (env.WEB_CONCURRENCY !== 'auto' && env.WEB_CONCURRENCY > env.DATABASE_POOL_SIZE) {
+      // A worker without a connection could answer nobody.
+      context.addIssue({
+        code: 'custom',
+        path: ['WEB_CONCURRENCY'],
+        message: 'must be at most DATABASE_POOL_SIZE',
+      });
     }
   })
   .transform((env) => ({
@@ -147,6 +167,11 @@ const environment = z
       timeout: env.DATABASE_TIMEOUT_MS,
       startTimeout: env.DATABASE_START_TIMEOUT_MS,
     },
+    /** Processes that serve; 1 means that there is no other. */
+    workers:
+      env.WEB_CONCURRENCY === 'auto'
+        ? Math.min(availableParallelism(), env.DATABASE_POOL_SIZE, MAX_WORKERS)
+        : env.WEB_CONCURRENCY,
   }));
 
 /** The variables of the process, and those of a file `.env` in the working folder that are not set yet. */
@@ -170,4 +195,28 @@ export function readConfig(env = processEnvironment()): Config {
     );
   }
   return Object.freeze(result.data);
+}
+
+/** What a worker works with: its number, from 1, and its share of the settings. */
+export interface WorkerSettings {
+  readonly worker: number;
+  readonly config: Config & { readonly database: { readonly url: string } };
+}
+
+const WORKER_SETTINGS = 'PLANT_STORE_WORKER';
+
+/** The variable by which the primary hands a new worker its settings, for `readWorkerSettings` there. */
+export function workerEnvironment(settings: WorkerSettings): Record<string, string> {
+  return { [WORKER_SETTINGS]: JSON.stringify(settings) };
+}
+
+/**
+ * The settings as the primary parsed them. Read once more, they could differ: `.env` may have changed since.
+ *
+ * @throws ConfigError in a process that is no worker
+ */
+export function readWorkerSettings(): WorkerSettings {
+  const text = process.env[WORKER_SETTINGS];
+  if (text === undefined) throw new ConfigError('A worker can be started by the service only');
+  return JSON.parse(text) as WorkerSettings;
 }

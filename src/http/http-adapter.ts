@@ -23,8 +23,8 @@ const TIMEOUT_CHECK_INTERVAL_MS = 500;
 /** How long a connection is kept after an answer to something that was not HTTP, for the answer to arrive. */
 const LINGER_MS = 1000;
 
-/** A property that Node's types leave out. */
-type HalfOpenServer = Server & { httpAllowHalfOpen: boolean };
+/** Properties that Node's types leave out. */
+type FullServer = Server & { httpAllowHalfOpen: boolean; dropMaxConnection: boolean };
 
 /** What Express gives every request and response as its prototype; its types leave it out. */
 interface ExpressPrototypes {
@@ -67,10 +67,12 @@ export class HttpAdapter extends ExpressAdapter {
       oneByOne(app),
     );
     server.maxConnections = this.config.maxConnections;
+    // A worker would hand such a connection back to the primary, which would try the next, round and round.
+    (server as FullServer).dropMaxConnection = true;
     // A client that does not read its answer is not waited for.
     server.timeout = this.config.idleTimeout;
     // A client that has sent everything may close its side, and still reads its answer.
-    (server as HalfOpenServer).httpAllowHalfOpen = true;
+    (server as FullServer).httpAllowHalfOpen = true;
     answerParserErrors(server);
     this.setHttpServer(server);
     this.httpServer = server;

@@ -36,9 +36,13 @@ function standardOutput(): DestinationStream {
   return output;
 }
 
-/** JSON lines on standard output; on a terminal, lines for people. */
-export function createLogger({ level }: Config['log']): Logger {
-  const options = { level, base: null, timestamp };
+/**
+ * JSON lines on standard output; on a terminal, lines for people.
+ *
+ * @param worker the number that every line of a worker carries
+ */
+export function createLogger({ level }: Config['log'], worker?: number): Logger {
+  const options = { level, base: worker === undefined ? null : { worker }, timestamp };
   return process.stdout.isTTY
     ? pino(options, pretty({ sync: true, singleLine: true, translateTime: 'SYS:HH:MM:ss' }))
     : pino(options, standardOutput());

@@ -2,11 +2,12 @@ import { Controller, Get, Header } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { Registry } from 'prom-client';
 import { ForMetricsToken } from '../auth/metrics-token.decorator.js';
+import { MetricsService } from './metrics.service.js';
 
 @ApiExcludeController()
 @Controller('metrics')
 export class MetricsController {
-  constructor(private readonly registry: Registry) {}
+  constructor(private readonly metrics: MetricsService) {}
 
   /** For Prometheus, which sends a bearer token like every client. */
   @Get()
@@ -14,6 +15,6 @@ export class MetricsController {
   @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)
   @Header('Cache-Control', 'no-store')
   read(): Promise<string> {
-    return this.registry.metrics();
+    return this.metrics.read();
   }
 }

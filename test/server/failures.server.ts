@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import pg from 'pg';
 import { runCommand, type Command } from '../setup/command.js';
 import { startLoad, stopLoads } from '../setup/load.js';
+import { childrenOf } from '../setup/processes.js';
 import {
   startPgBouncer,
   startPostgresServer,
@@ -170,11 +171,12 @@ describe('behind PgBouncer in transaction mode', () => {
 });
 
 describe('a rolling restart of two replicas under load', () => {
-  it('loses no request', async () => {
+  it.each(['1', '2'])('loses no request, with %s process(es) each', async (workers) => {
     const server = await startPostgresServer();
     try {
       const token = await createToken(server.url);
-      const start = () => startOn(server.url, { SHUTDOWN_DELAY_MS: '500' });
+      const start = () =>
+        startOn(server.url, { SHUTDOWN_DELAY_MS: '500', WEB_CONCURRENCY: workers });
       let replicas = await Promise.all([start(), start()]);
       // A load balancer: it asks for readiness all the time, and sends only where the answer was yes.
       let ready = replicas.map(({ url }) => url);
@@ -212,6 +214,62 @@ describe('a rolling restart of two replicas under load', () => {
       );
       expect(rows).toEqual([{ count: load.acknowledged.size }]);
       for (const replica of replicas) await stop(replica);
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+describe('several workers under load', () => {
+  it('take no more connections than the pool has, and each takes some', async () => {
+    const server = await startPostgresServer();
+    try {
+      const token = await createToken(server.url);
+      const workers = 3;
+      const poolSize = 5;
+      const service = await startOn(server.url, {
+        WEB_CONCURRENCY: String(workers),
+        DATABASE_POOL_SIZE: String(poolSize),
+        DATABASE_BATCHES: '5',
+        DATABASE_BATCH_SIZE: '1',
+      });
+      const load = startLoad(() => service.url, token, 64);
+      let most = 0;
+      for (let round = 0; round < 20; round++) {
+        await load.progress(100);
+        const [{ count } = { count: 0 }] = await server.query<{ count: number }>(
+          "SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = 'plant-store'",
+        );
+        most = Math.max(most, count);
+      }
+      await load.stop();
+      expect(load.failures).toEqual(new Map());
+      expect(most).toBeGreaterThanOrEqual(workers);
+      expect(most).toBeLessThanOrEqual(poolSize);
+      await stop(service);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('lose no acknowledged plant when all are killed', async () => {
+    const server = await startPostgresServer();
+    try {
+      const token = await createToken(server.url);
+      const service = await startOn(server.url, { WEB_CONCURRENCY: '3' });
+      const load = startLoad(() => service.url, token);
+      for (const worker of await childrenOf(service.command.process.pid!)) {
+        await load.progress(200);
+        process.kill(worker, 'SIGKILL');
+      }
+      await load.progress(500);
+      await load.stop();
+      // A connection that was cut is no answer; whoever got one was served.
+      expect([...load.failures.keys()].filter((status) => status !== 0)).toEqual([]);
+      const rows = await server.query<{ id: string }>('SELECT id::text AS id FROM plants');
+      const stored = new Set(rows.map(({ id }) => id));
+      expect([...load.acknowledged].filter((id) => !stored.has(id))).toEqual([]);
+      await stop(service);
     } finally {
       await server.close();
     }

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { childrenOf, isRunning } from './processes.js';
 
 const exec = promisify(execFile);
 
@@ -197,20 +198,4 @@ export async function findPostgresPrograms(): Promise<string> {
     );
   }
   return folder;
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-async function childrenOf(parent: number): Promise<number[]> {
-  const { stdout } = await exec('ps', ['-o', 'pid=', '--ppid', String(parent)]).catch(() => ({
-    stdout: '',
-  }));
-  return stdout.trim().split(/\s+/).filter(Boolean).map(Number);
 }
