@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { sendError } from '../errors/send-error.js';
 import { shuttingDown } from '../errors/service-error.js';
@@ -15,7 +16,12 @@ export type LifecyclePhase = 'serving' | 'draining' | 'stopping';
 @Injectable()
 export class LifecycleService {
   private phase: LifecyclePhase = 'serving';
-  private readonly inFlight = new Set<ServerResponse>();
+  /**
+   * The latest request of every connection; a connection has one in flight at most. Not a Set of those in flight:
+   * each time V8 makes room in a set that is added to and deleted from all the time, the old table keeps what was
+   * in it, and is itself kept until the next full garbage collection.
+   */
+  private readonly latest = new Map<Socket, ServerResponse>();
 
   /**
    * Takes note of a request.
@@ -25,14 +31,15 @@ export class LifecycleService {
   enter(response: ServerResponse): void {
     if (this.phase !== 'serving') response.setHeader('Connection', 'close');
     if (this.phase === 'stopping') throw shuttingDown();
-    this.inFlight.add(response);
-    response.on('close', () => this.inFlight.delete(response));
+    const { socket } = response.req;
+    if (!this.latest.has(socket)) socket.once('close', () => this.latest.delete(socket));
+    this.latest.set(socket, response);
   }
 
   /** Sends clients away without losing a request: each is told with its answer to come back elsewhere. */
   drain(): void {
     this.phase = 'draining';
-    for (const response of this.inFlight) {
+    for (const response of this.latest.values()) {
       if (!response.headersSent) response.setHeader('Connection', 'close');
     }
   }
@@ -40,7 +47,7 @@ export class LifecycleService {
   /** Refuses what is still in flight, and everything that comes. */
   stop(): void {
     this.phase = 'stopping';
-    for (const response of this.inFlight) {
+    for (const response of this.latest.values()) {
       if (!response.headersSent) sendError(response.req, response, shuttingDown());
     }
   }
