@@ -39,9 +39,10 @@ describe('the schema and the statements stay within what distributed engines can
     const pool = poolOf(service.app.get(DataSource));
     const statements = new Set<string>();
     const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<pg.QueryResult>;
-    pool.query = ((text: string, ...rest: unknown[]) => {
+    pool.query = ((config: string | { text: string }, ...rest: unknown[]) => {
+      const text = typeof config === 'string' ? config : config.text;
       if (text.includes('plants')) statements.add(text.replaceAll(/\s+/g, ' ').trim());
-      return query(text, ...rest);
+      return query(config, ...rest);
     }) as typeof pool.query;
     await service.post('{"id":1,"name":"a"}');
     await service.post('{"id":1,"name":"b"}');

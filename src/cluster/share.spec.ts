@@ -51,12 +51,12 @@ describe('shareOf', () => {
   });
 
   it.each([
-    [10, 4, 2, [2, 2, 1, 1]],
+    [10, 4, 2, [1, 1, 1, 1]],
+    [40, 4, 10, [3, 3, 2, 2]],
     [4, 4, 2, [1, 1, 1, 1]],
-    [40, 4, 2, [2, 2, 2, 2]],
     [40, 4, 100, [9, 9, 9, 9]],
   ])(
-    'of a pool of %d for %d workers, %d batches leave a connection for tokens where there are two',
+    'of a pool of %d for %d workers, %d batches are shared out and leave a connection for tokens where there are two',
     (pool, workers, batches, expected) => {
       const shares = sharesOf({
         WEB_CONCURRENCY: String(workers),

@@ -24,7 +24,7 @@ export function shareOf(config: AppConfig, worker: number): AppConfig {
       ...config.database,
       poolSize,
       // One connection is left for tokens and readiness, which would wait behind the batches otherwise.
-      batchesUnderWay: Math.max(1, Math.min(config.database.batchesUnderWay, poolSize - 1)),
+      batchesUnderWay: Math.max(1, Math.min(share(config.database.batchesUnderWay), poolSize - 1)),
     },
   };
 }

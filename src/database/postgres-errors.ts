@@ -36,6 +36,11 @@ export function isRetryable(error: unknown): boolean {
   return matches(code, LOST_RACE) || matches(code, LOST_CONNECTION);
 }
 
+/** The server does not have the prepared statement, has it from somebody else, or has changed the table since. */
+export function isPreparedStatementLost(error: unknown): boolean {
+  return matches(codeOf(error), PREPARED_STATEMENT_LOST);
+}
+
 /** No retry will help: the address or the credentials are wrong. */
 export function isMisconfigured(error: unknown): boolean {
   return matches(codeOf(error), MISCONFIGURED);
@@ -59,6 +64,12 @@ export function describeDatabaseError(error: unknown): string {
 const LOST_RACE = [
   '40001', // serialization failure
   '40P01', // deadlock
+];
+
+const PREPARED_STATEMENT_LOST = [
+  '26000', // no such statement
+  '42P05', // there is one with this name
+  '0A000', // its plan does not fit the table any more
 ];
 
 const LOST_CONNECTION = [

@@ -1,10 +1,16 @@
-import type { Pool } from 'pg';
+import { hash } from 'node:crypto';
+import type { Pool, QueryResult } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { inSpan } from '../logging/tracing.js';
-import { isRetryable, isUnavailable, StatementTimeoutError } from './postgres-errors.js';
+import {
+  isPreparedStatementLost,
+  isRetryable,
+  isUnavailable,
+  StatementTimeoutError,
+} from './postgres-errors.js';
 
 /** A statement that loses a race or its connection this often will not get through within the time a client waits. */
 const MAX_ATTEMPTS = 5;
@@ -26,7 +32,7 @@ export async function runStatement<Row extends object>(
 ): Promise<Row[]> {
   const pool = poolOf(dataSource);
   const statement = inSpan('postgres', { 'db.query.text': sql }, () =>
-    withRetries(() => pool.query(sql, [...parameters])),
+    withRetries(() => query(pool, sql, [...parameters])),
   );
   try {
     const result = await withTimeout(statement, pool.options.query_timeout as number);
@@ -34,6 +40,34 @@ export async function runStatement<Row extends object>(
   } catch (error) {
     throw isUnavailable(error) ? databaseUnavailable(error) : error;
   }
+}
+
+/** Pools behind which no statement stays prepared. */
+const poolsWithoutNames = new WeakSet<Pool>();
+
+/**
+ * Prepares a statement once for each connection: to parse and plan it again takes the server as long as to carry
+ * it out. Where that does not work, as behind a pooler that gives every transaction another connection, or with
+ * the embedded Postgres, nothing is prepared from the first failure on.
+ */
+async function query(pool: Pool, text: string, values: unknown[]): Promise<QueryResult> {
+  if (poolsWithoutNames.has(pool)) return pool.query(text, values);
+  try {
+    return await pool.query({ name: nameOf(text), text, values });
+  } catch (error) {
+    if (!isPreparedStatementLost(error)) throw error;
+    poolsWithoutNames.add(pool);
+    return pool.query(text, values);
+  }
+}
+
+const names = new Map<string, string>();
+
+/** The same for the same text in every version of the service: a pooler may hand a name on from one to another. */
+function nameOf(text: string): string {
+  const name = names.get(text) ?? `plant_store_${hash('sha256', text).slice(0, 16)}`;
+  names.set(text, name);
+  return name;
 }
 
 async function withRetries<Result>(run: () => Promise<Result>): Promise<Result> {
