@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { takeSnapshot, WorkerMetrics } from './worker-metrics.js';
 
 /** What a worker has after that many requests. */
-function snapshotOf(requests: number): ReturnType<typeof takeSnapshot> {
+function snapshotOf(requests: number, duration = 1.5): ReturnType<typeof takeSnapshot> {
   const registry = new Registry();
   const registers = [registry];
   new Counter({ name: 'requests_total', help: 'x', labelNames: ['kind'], registers }).inc(
@@ -14,7 +14,7 @@ function snapshotOf(requests: number): ReturnType<typeof takeSnapshot> {
   new Gauge({ name: 'lag', help: 'x', aggregator: 'average', registers }).set(requests);
   new Gauge({ name: 'start', help: 'x', aggregator: 'omit', registers }).set(1000 + requests);
   const seconds = new Histogram({ name: 'seconds', help: 'x', buckets: [1, 2], registers });
-  for (let i = 0; i < requests; i++) seconds.observe(1.5);
+  for (let i = 0; i < requests; i++) seconds.observe(duration);
   return takeSnapshot(registry);
 }
 
@@ -67,6 +67,18 @@ describe('WorkerMetrics', () => {
       seconds_count: 31,
       'seconds_bucket{le="2"}': 31,
     });
+  });
+
+  it('adds fractions up to the same, whoever is dead', async () => {
+    const metrics = new WorkerMetrics();
+    for (const [worker, seconds] of [0.1, 0.7, 1.3, 0.2].entries()) {
+      metrics.remember(worker, await snapshotOf(7, seconds));
+    }
+    const before = await valuesOf(metrics);
+    for (const worker of [2, 0, 3, 1]) {
+      metrics.bury(worker);
+      expect(await valuesOf(metrics)).toMatchObject({ seconds_sum: before['seconds_sum'] });
+    }
   });
 
   it('survives the way from one process to another', async () => {
