@@ -106,7 +106,7 @@ const environment = z
     DATABASE_URL: databaseUrl.optional(),
     DATABASE_POOL_SIZE: integer(1, 1000).default(10),
     DATABASE_BATCH_SIZE: integer(1, 10_000).default(256),
-    DATABASE_BATCHES: integer(1, 1000).default(2),
+    DATABASE_BATCHES: integer(1, 1000).default(1),
     DATABASE_TIMEOUT_MS: integer(10, 60_000).default(1500),
     DATABASE_START_TIMEOUT_MS: integer(0, 600_000).default(30_000),
     WEB_CONCURRENCY: workers.default(1),

@@ -62,27 +62,30 @@ export class Batcher<Item, Outcome> {
       const batch = this.waiting.splice(0, this.limits.size);
       this.underWay++;
       this.metrics?.observe(batch.length, performance.now() - batch[0]!.since);
-      void this.settle(batch).finally(() => {
+      void this.settle(batch).then((tell) => {
         this.underWay--;
         this.dispatch();
+        // Behind the first step of the next batch, which would wait for all these answers to be written otherwise.
+        process.nextTick(tell);
       });
     }
   }
 
-  private async settle(batch: readonly Waiting<Item, Outcome>[]): Promise<void> {
+  /** @returns tells the outcomes to those who wait for them */
+  private async settle(batch: readonly Waiting<Item, Outcome>[]): Promise<() => void> {
     try {
       const outcomes = await this.run(batch.map(({ item }) => item));
-      batch.forEach(({ resolve }, i) => resolve(outcomes[i]!));
+      return () => batch.forEach(({ resolve }, i) => resolve(outcomes[i]!));
     } catch (error) {
       if (error instanceof ServiceError) {
         // The database is away. Whoever waits would meet the same, only later.
-        for (const { reject } of [...batch, ...this.waiting.splice(0)]) reject(error);
-      } else if (batch.length === 1) {
-        batch[0]!.reject(error);
-      } else {
-        // One item made the batch fail. Its neighbours must not.
-        await Promise.all(batch.map((one) => this.settle([one])));
+        const all = [...batch, ...this.waiting.splice(0)];
+        return () => all.forEach(({ reject }) => reject(error));
       }
+      if (batch.length === 1) return () => batch[0]!.reject(error);
+      // One item made the batch fail. Its neighbours must not.
+      const tells = await Promise.all(batch.map((one) => this.settle([one])));
+      return () => tells.forEach((tell) => tell());
     }
   }
 }
