@@ -65,10 +65,12 @@ describe('readConfig', () => {
     expect(readConfig({ WEB_CONCURRENCY: '10' }).workers).toBe(10);
   });
 
-  it('"auto" is a worker for each core, but not more than there are connections', () => {
+  it('"auto" is a worker for each core, with two connections at least for each', () => {
     const auto = (poolSize: string) =>
       readConfig({ WEB_CONCURRENCY: 'auto', DATABASE_POOL_SIZE: poolSize }).workers;
-    expect(auto('1000')).toBe(Math.min(availableParallelism(), 512));
+    expect(auto('1000')).toBe(Math.min(availableParallelism(), 500));
+    expect(auto('2')).toBe(1);
+    expect(auto('5')).toBe(Math.min(availableParallelism(), 2));
     expect(auto('1')).toBe(1);
   });
 

@@ -170,7 +170,8 @@ const environment = z
     /** Processes that serve; 1 means that there is no other. */
     workers:
       env.WEB_CONCURRENCY === 'auto'
-        ? Math.min(availableParallelism(), env.DATABASE_POOL_SIZE, MAX_WORKERS)
+        ? // Two connections each: one for plants, one for tokens and readiness.
+          Math.max(1, Math.min(availableParallelism(), env.DATABASE_POOL_SIZE >> 1, MAX_WORKERS))
         : env.WEB_CONCURRENCY,
   }));
 
