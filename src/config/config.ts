@@ -171,7 +171,7 @@ const environment = z
     workers:
       env.WEB_CONCURRENCY === 'auto'
         ? // Two connections each: one for plants, one for tokens and readiness.
-          Math.max(1, Math.min(availableParallelism(), env.DATABASE_POOL_SIZE >> 1, MAX_WORKERS))
+          Math.max(1, Math.min(availableParallelism(), Math.floor(env.DATABASE_POOL_SIZE / 2)))
         : env.WEB_CONCURRENCY,
   }));
 

@@ -111,13 +111,13 @@ const NETWORK_ERRORS = new Set([
   'ETIMEDOUT',
 ]);
 
-/** pg reports these without a code. */
+/** What pg says, without a code, when a connection was lost. */
 const LOST_CONNECTION_TEXTS = [
   'Connection terminated unexpectedly',
   'Client has encountered a connection error',
 ];
 
-/** And these. */
+/** What pg reports without a code. */
 const UNCODED_CONNECTION_FAILURES = [
   ...LOST_CONNECTION_TEXTS,
   'Query read timeout',

@@ -65,8 +65,11 @@ const names = new Map<string, string>();
 
 /** The same for the same text in every version of the service: a pooler may hand a name on from one to another. */
 function nameOf(text: string): string {
-  const name = names.get(text) ?? `plant_store_${hash('sha256', text).slice(0, 16)}`;
-  names.set(text, name);
+  let name = names.get(text);
+  if (name === undefined) {
+    name = `plant_store_${hash('sha256', text).slice(0, 16)}`;
+    names.set(text, name);
+  }
   return name;
 }
 

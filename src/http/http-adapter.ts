@@ -143,8 +143,11 @@ function oneByOne(handle: Application): RequestListener {
   const lines = new WeakMap<Socket, (() => void)[]>();
   return (request, response) => {
     const { socket } = request;
-    const line = lines.get(socket) ?? [];
-    lines.set(socket, line);
+    let line = lines.get(socket);
+    if (line === undefined) {
+      line = [];
+      lines.set(socket, line);
+    }
     if (line.length > MAX_PIPELINED) return;
     const isLast = line.length === MAX_PIPELINED;
     // What is not read any more need not be remembered.

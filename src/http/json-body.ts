@@ -23,11 +23,12 @@ export const JsonBody = createParamDecorator(
     }
     // Small bodies come with the header: nothing is left to wait for.
     if (request.complete) {
-      const body = request.read() as Buffer | null;
-      return parseBody(body ?? Buffer.alloc(0), limit);
+      const body = (request.read() as Buffer | null) ?? Buffer.alloc(0);
+      if (body.length > limit) throw bodyTooLarge(limit);
+      return parseBody(body);
     }
     const body = inSpan('body', {}, () => readBody(request, http.getResponse<Response>(), limit));
-    return body.then((whole) => parseBody(whole, limit));
+    return body.then(parseBody);
   },
 );
 
@@ -126,10 +127,7 @@ function readBody(request: Request, response: Response, limit: number): Promise<
   });
 }
 
-function parseBody(body: Buffer, limit: number): JsonValue {
-  if (body.length > limit) {
-    throw bodyTooLarge(limit);
-  }
+function parseBody(body: Buffer): JsonValue {
   if (body.length === 0) {
     throw bodyMissing();
   }

@@ -18,9 +18,8 @@ export class LifecycleService {
   private phase: LifecyclePhase = 'serving';
   /**
    * The latest request of every connection; a connection has one in flight at most (see oneByOne in
-   * http-adapter.ts). Not a Set of those in flight:
-   * each time V8 makes room in a set that is added to and deleted from all the time, the old table keeps what was
-   * in it, and is itself kept until the next full garbage collection.
+   * http-adapter.ts). Not a Set of those in flight: each time V8 makes room in a set that is added to and deleted
+   * from all the time, the old table keeps what was in it, and is itself kept until the next full garbage collection.
    */
   private readonly latest = new Map<Socket, ServerResponse>();
 

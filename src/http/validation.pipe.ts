@@ -31,8 +31,11 @@ export class ValidationPipe implements PipeTransform {
   }
 
   private rulesOf(dto: Type<object>): DtoRules {
-    const rules = this.rules.get(dto) ?? new DtoRules(dto);
-    this.rules.set(dto, rules);
+    let rules = this.rules.get(dto);
+    if (rules === undefined) {
+      rules = new DtoRules(dto);
+      this.rules.set(dto, rules);
+    }
     return rules;
   }
 }
