@@ -117,12 +117,13 @@ export class AccessTokensService {
   async find(token: string): Promise<Caller | undefined> {
     const hash = hashAccessToken(token);
     const dataSource = this.tokens.manager.dataSource;
-    const [found] = await runStatement<{
+    const { rows } = await runStatement<{
       id: string;
       name: string;
       hash: Buffer;
       expires_at: Date | null;
     }>(dataSource, FIND, [hash]);
+    const [found] = rows;
     // The index compared hashes already, and byte by byte; that tells nothing about a token.
     if (found === undefined || !timingSafeEqual(found.hash, hash)) return undefined;
     return { name: found.name, tokenId: found.id, expiresAt: found.expires_at?.getTime() };

@@ -24,13 +24,15 @@ export class BearerGuard extends AuthGuard('bearer') {
   }
 
   override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const isPublic = this.reflector.getAllAndOverride<boolean | undefined>(IS_PUBLIC, [
-      context.getHandler(),
-      context.getClass(),
-    ]);
-    if (isPublic === true || this.isRemembered(context) || this.isMetricsReader(context))
+    if (this.isRemembered(context) || this.isPublic(context) || this.isMetricsReader(context)) {
       return true;
+    }
     return super.canActivate(context) as Promise<boolean>;
+  }
+
+  private isPublic(context: ExecutionContext): boolean {
+    const targets = [context.getHandler(), context.getClass()];
+    return this.reflector.getAllAndOverride<boolean | undefined>(IS_PUBLIC, targets) === true;
   }
 
   /** Whether Passport has judged this token a moment ago. */

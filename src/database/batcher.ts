@@ -21,13 +21,20 @@ interface Waiting<Item, Outcome> {
 }
 
 /**
+ * Of more than this, half go, and half wait for the next batch. If all went, nothing would be left to do until
+ * they are stored, and then the database would have nothing to do until all of them are answered.
+ */
+const UNDIVIDED = 32;
+
+/**
  * Gathers what waits at the same moment into one piece of work (a group commit, at the level of the
- * application). Nothing waits for company: an item goes at once unless as much as allowed is under way, and
- * then with all that came in the meantime.
+ * application). Nothing waits for company: an item goes in this turn of the event loop, with what came in the
+ * same turn, unless as much as allowed is under way; then with what came in the meantime.
  */
 export class Batcher<Item, Outcome> {
   private readonly waiting: Waiting<Item, Outcome>[] = [];
   private underWay = 0;
+  private isDispatchPlanned = false;
 
   /**
    * @param run does the work of a batch, and returns the outcomes in the order of the items
@@ -49,6 +56,16 @@ export class Batcher<Item, Outcome> {
     if (this.waiting.length >= this.limits.waiting) return Promise.reject(overloaded());
     return new Promise((resolve, reject) => {
       this.waiting.push({ item, since: performance.now(), resolve, reject });
+      this.planDispatch();
+    });
+  }
+
+  private planDispatch(): void {
+    if (this.isDispatchPlanned || this.underWay === this.limits.underWay) return;
+    this.isDispatchPlanned = true;
+    // After all that has arrived was read.
+    setImmediate(() => {
+      this.isDispatchPlanned = false;
       this.dispatch();
     });
   }
@@ -59,7 +76,7 @@ export class Batcher<Item, Outcome> {
         this.waiting.shift()!.reject(overloaded());
         continue;
       }
-      const batch = this.waiting.splice(0, this.limits.size);
+      const batch = this.waiting.splice(0, this.nextSize());
       this.underWay++;
       this.metrics?.observe(batch.length, performance.now() - batch[0]!.since);
       void this.settle(batch).then((tell) => {
@@ -69,6 +86,11 @@ export class Batcher<Item, Outcome> {
         process.nextTick(tell);
       });
     }
+  }
+
+  private nextSize(): number {
+    const share = Math.max(UNDIVIDED, Math.ceil(this.waiting.length / 2));
+    return Math.min(share, this.limits.size);
   }
 
   /** @returns tells the outcomes to those who wait for them */

@@ -53,12 +53,13 @@ export type SchemaState = 'ready' | 'outdated' | 'read-only';
 /** Whether plants can be stored. Newer migrations than ours may have run, too: see docs/operations.md. */
 export async function schemaState(dataSource: DataSource): Promise<SchemaState> {
   const newest = dataSource.migrations.at(-1)?.constructor.name;
-  const [row] = await runStatement<{ isReadOnly: boolean; isCurrent: boolean }>(
+  const { rows } = await runStatement<{ isReadOnly: boolean; isCurrent: boolean }>(
     dataSource,
     `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly",
        EXISTS (SELECT 1 FROM migrations WHERE name = $1) AS "isCurrent"`,
     [newest],
   );
+  const [row] = rows;
   if (row?.isReadOnly === true) return 'read-only';
   return row?.isCurrent === true ? 'ready' : 'outdated';
 }

@@ -22,21 +22,20 @@ const MAX_ATTEMPTS = 5;
  * a statement failed. Such a connection may hang on a frozen server, lead to a former primary that is
  * read-only by now, or still wait for an answer that nobody reads any more.
  *
- * @returns the rows
+ * @returns the rows, and how many the statement wrote
  * @throws ServiceError databaseUnavailable when the database cannot be reached or does not answer in time
  */
 export async function runStatement<Row extends object>(
   dataSource: DataSource,
   sql: string,
   parameters: readonly unknown[],
-): Promise<Row[]> {
+): Promise<QueryResult<Row>> {
   const pool = poolOf(dataSource);
   const statement = inSpan('postgres', { 'db.query.text': sql }, () =>
-    withRetries(() => query(pool, sql, [...parameters])),
+    withRetries(() => query<Row>(pool, sql, [...parameters])),
   );
   try {
-    const result = await withTimeout(statement, pool.options.query_timeout as number);
-    return result.rows as Row[];
+    return await withTimeout(statement, pool.options.query_timeout as number);
   } catch (error) {
     throw isUnavailable(error) ? databaseUnavailable(error) : error;
   }
@@ -50,7 +49,11 @@ const poolsWithoutNames = new WeakSet<Pool>();
  * it out. Where that does not work, as behind a pooler that gives every transaction another connection, or with
  * the embedded Postgres, nothing is prepared from the first failure on.
  */
-async function query(pool: Pool, text: string, values: unknown[]): Promise<QueryResult> {
+async function query<Row extends object>(
+  pool: Pool,
+  text: string,
+  values: unknown[],
+): Promise<QueryResult<Row>> {
   if (poolsWithoutNames.has(pool)) return pool.query(text, values);
   try {
     return await pool.query({ name: nameOf(text), text, values });

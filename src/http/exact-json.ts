@@ -137,8 +137,7 @@ class Reader {
     if (NUMBER.test(this.text)) {
       const source = this.text.slice(this.index, NUMBER.lastIndex);
       this.index = NUMBER.lastIndex;
-      const rounded = Number(source);
-      return toInt64(rounded, source) ?? rounded;
+      return toInt64(source) ?? Number(source);
     }
     for (const [word, value] of LITERALS) {
       if (this.text.startsWith(word, this.index)) {
@@ -210,14 +209,10 @@ const INT64_DIGITS = 19;
 /**
  * The exact value of a JSON number, if it is an int64.
  *
- * @param rounded what JavaScript made of it
  * @param source its characters: a JSON number, as RFC 8259 section 6 writes them
  */
-function toInt64(rounded: number, source: string): bigint | undefined {
-  // The common case: up to 15 characters cannot have been rounded if they are all digits.
-  if (source.length <= 15 && Number.isInteger(rounded) && !/[.eE]/.test(source)) {
-    return BigInt(rounded);
-  }
+function toInt64(source: string): bigint | undefined {
+  if (!/[.eE]/.test(source)) return toInt64OfDigits(source);
   const [mantissa, power = '0'] = source.split(/[eE]/) as [string, string?];
   const [whole, fraction = ''] = mantissa.replace('-', '').split('.') as [string, string?];
   const all = whole + fraction;
@@ -231,6 +226,12 @@ function toInt64(rounded: number, source: string): bigint | undefined {
   const zeros = Number(power) - fraction.length + (all.length - last);
   // Checked before the number is built: 1e999999999 would be a gigabyte of digits.
   if (zeros < 0 || digits.length + zeros > INT64_DIGITS) return undefined;
-  const value = BigInt((source.startsWith('-') ? '-' : '') + digits + '0'.repeat(zeros));
+  return toInt64OfDigits((source.startsWith('-') ? '-' : '') + digits + '0'.repeat(zeros));
+}
+
+/** @param digits without leading zeros, perhaps behind a minus sign */
+function toInt64OfDigits(digits: string): bigint | undefined {
+  if (digits.length > '-'.length + INT64_DIGITS) return undefined;
+  const value = BigInt(digits);
   return value >= INT64_MIN && value <= INT64_MAX ? value : undefined;
 }

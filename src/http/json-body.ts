@@ -21,8 +21,7 @@ export const JsonBody = createParamDecorator(
     if (Number(request.headers['content-length'] ?? 0) > limit) {
       throw bodyTooLarge(limit);
     }
-    // Small bodies come with the header: nothing is left to wait for.
-    if (request.complete) {
+    if (isThere(request)) {
       const body = (request.read() as Buffer | null) ?? Buffer.alloc(0);
       if (body.length > limit) throw bodyTooLarge(limit);
       return parseBody(body);
@@ -65,6 +64,14 @@ function announcesBody(request: Request): boolean {
     request.headers['transfer-encoding'] !== undefined ||
     Number(request.headers['content-length'] ?? 0) !== 0
   );
+}
+
+/**
+ * Whether nothing is left to wait for: small bodies come with the header. Node calls a request complete only after
+ * all that its last piece sets off, this included.
+ */
+function isThere(request: Request): boolean {
+  return request.complete || request.readableLength === Number(request.headers['content-length']);
 }
 
 /** RFC 9110 sections 8.3.1 and 5.6.6: a media type and its parameters, a parameter being a name and a value. */

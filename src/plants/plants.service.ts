@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
+import type { QueryResult } from 'pg';
 import { Counter, Registry } from 'prom-client';
 import { Repository } from 'typeorm';
 import { CONFIG, type Config } from '../config/config.js';
@@ -12,22 +13,20 @@ import type { NewPlant } from './dto/new-plant.js';
 import type { Plant } from './dto/plant.js';
 import { PlantEntity } from './plant.entity.js';
 
-/** Of all who send an id, the primary key lets exactly one in; the others get no row back. */
+/** Of all who send an id, the primary key lets exactly one in; the others are left out of the count of rows. */
 const INSERT = `
   INSERT INTO plants (id, name, tag) VALUES ($1, $2, $3)
-  ON CONFLICT (id) DO NOTHING
-  RETURNING id`;
+  ON CONFLICT (id) DO NOTHING`;
 
 const INSERT_MANY = `
   INSERT INTO plants (id, name, tag)
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])
-  ON CONFLICT (id) DO NOTHING
-  RETURNING id`;
+  ON CONFLICT (id) DO NOTHING`;
 
 const SELECT = 'SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])';
 
-/** Created, the same plant again, or refused because the id belongs to a different plant. */
-type Outcome = 'created' | 'repeated' | 'refused';
+/** Stored, now or before; or refused, because the id belongs to a different plant. */
+type Outcome = 'stored' | 'refused';
 
 /** A plant as the database holds it; the id is its digits. */
 type StoredPlant = Pick<PlantEntity, 'id' | 'name' | 'tag'>;
@@ -70,7 +69,6 @@ export class PlantsService {
   async create(plant: NewPlant): Promise<Plant> {
     const { id, name, tag } = plant;
     const outcome = await inSpan('store', {}, () => this.batcher.add(plant));
-    this.outcomes.inc({ outcome });
     if (outcome === 'refused') {
       throw new ServiceError(
         ErrorCode.idTaken,
@@ -82,49 +80,55 @@ export class PlantsService {
 
   /** Stores plants that came at the same time, each with an outcome of its own. */
   private async store(plants: readonly NewPlant[]): Promise<Outcome[]> {
-    // One statement cannot tell two plants with one id apart; the first one goes, the others are compared.
+    // One statement takes an id once: the first plant that has it goes, the others are compared.
     const firsts = new Map<bigint, NewPlant>();
     for (const plant of plants) {
       if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
     }
-    const inserted = await this.insert([...firsts.values()]);
-    if (inserted.length === plants.length) return plants.map(() => 'created');
-
-    const free = new Set(inserted.map(({ id }) => BigInt(id)));
-    const taken = [...firsts.keys()].filter((id) => !free.has(id));
-    const found = taken.length === 0 ? [] : await this.find(taken);
-    const stored = new Map(found.map((plant) => [BigInt(plant.id), plant]));
-
-    return plants.map((plant) => {
-      const first = firsts.get(plant.id);
-      const isInserted = free.has(plant.id);
-      if (isInserted && plant === first) return 'created';
-      const other = isInserted ? first : stored.get(plant.id);
-      return isSamePlant(plant, other) ? 'repeated' : 'refused';
-    });
+    const created = await this.insert([...firsts.values()]);
+    const outcomes: Outcome[] =
+      created === plants.length
+        ? plants.map(() => 'stored')
+        : await this.compare(plants, [...firsts.keys()]);
+    this.count(created, outcomes);
+    return outcomes;
   }
 
-  /** @returns the ids that were free */
-  private insert(plants: readonly NewPlant[]): Promise<{ id: string }[]> {
+  /** @returns how many ids were free, and are taken now */
+  private async insert(plants: readonly NewPlant[]): Promise<number> {
     const [first] = plants;
     if (plants.length === 1 && first !== undefined) {
-      return this.run(INSERT, [first.id, first.name, first.tag ?? null]);
+      const { rowCount } = await this.run(INSERT, [first.id, first.name, first.tag ?? null]);
+      return rowCount ?? 0;
     }
     // Two processes that insert the same ids in different orders would wait for each other.
     const sorted = plants.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    return this.run(INSERT_MANY, [
+    const { rowCount } = await this.run(INSERT_MANY, [
       sorted.map(({ id }) => id),
       sorted.map(({ name }) => name),
       sorted.map(({ tag }) => tag ?? null),
     ]);
+    return rowCount ?? 0;
   }
 
-  /** Stored plants never change, so a look after a lost insert cannot be outdated. */
-  private find(ids: readonly bigint[]): Promise<StoredPlant[]> {
-    return this.run(SELECT, [ids]);
+  /** Stored plants never change, so a look after the insert cannot be outdated. */
+  private async compare(plants: readonly NewPlant[], ids: readonly bigint[]): Promise<Outcome[]> {
+    const { rows } = await this.run<StoredPlant>(SELECT, [ids]);
+    const stored = new Map(rows.map((plant) => [BigInt(plant.id), plant]));
+    return plants.map((plant) => (isSamePlant(plant, stored.get(plant.id)) ? 'stored' : 'refused'));
   }
 
-  private run<Row extends object>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
+  private count(created: number, outcomes: readonly Outcome[]): void {
+    const refused = outcomes.filter((outcome) => outcome === 'refused').length;
+    this.outcomes.inc({ outcome: 'created' }, created);
+    this.outcomes.inc({ outcome: 'repeated' }, outcomes.length - refused - created);
+    this.outcomes.inc({ outcome: 'refused' }, refused);
+  }
+
+  private run<Row extends object>(
+    sql: string,
+    parameters: readonly unknown[],
+  ): Promise<QueryResult<Row>> {
     return runStatement<Row>(this.plants.manager.dataSource, sql, parameters);
   }
 }
