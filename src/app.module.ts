@@ -1,5 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
+import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import type { Logger } from 'pino';
 import { AuthModule } from './auth/auth.module.js';
 import { BearerGuard } from './auth/bearer.guard.js';
@@ -11,7 +11,6 @@ import { DatabaseModule } from './database/database.module.js';
 import { ErrorFilter } from './errors/error.filter.js';
 import { HealthModule } from './health/health.module.js';
 import { HttpModule } from './http/http.module.js';
-import { ValidationPipe } from './http/validation.pipe.js';
 import { LoggingModule } from './logging/logging.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { PlantsModule } from './plants/plants.module.js';
@@ -38,7 +37,6 @@ export class AppModule {
       providers: [
         PoolMetrics,
         { provide: APP_GUARD, useClass: BearerGuard },
-        { provide: APP_PIPE, useClass: ValidationPipe },
         { provide: APP_FILTER, useClass: ErrorFilter },
       ],
     };

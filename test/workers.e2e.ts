@@ -439,6 +439,16 @@ describe('several workers that are told to stop', () => {
     expect(command.stderr).toBe('');
   });
 
+  it('are killed when one hangs beyond all time-outs', async () => {
+    const service = await start(2, { SHUTDOWN_TIMEOUT_MS: '100' });
+    const workers = await childrenOf(service.pid);
+    process.kill(workers[0]!, 'SIGSTOP');
+    service.command.process.kill('SIGTERM');
+    await service.command.waitFor(/Workers that did not stop in time are killed/);
+    expect(await service.command.exit()).toBe(0);
+    for (const worker of workers) expect(() => process.kill(worker, 0)).toThrow('ESRCH');
+  });
+
   it('are not replaced then', async () => {
     const service = await start(2, { SHUTDOWN_DELAY_MS: '600000' });
     service.command.process.kill('SIGTERM');

@@ -4,6 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { AppConfig } from '../app.module.js';
 import { workerEnvironment } from '../config/config.js';
+import { BackOff } from './back-off.js';
 import { closeLostConnection } from './lost-connection.js';
 import type { ToPrimary } from './messages.js';
 import { MetricsCollector, tellWorker } from './metrics-collector.js';
@@ -13,12 +14,6 @@ import { shareOf } from './share.js';
 export class WorkerStartError extends Error {
   override readonly name = 'WorkerStartError';
 }
-
-const FIRST_DELAY_MS = 100;
-const MAX_DELAY_MS = 30_000;
-
-/** Who lived that long did not die of its start. */
-const STABLE_MS = 60_000;
 
 /** How long after all time-outs of an orderly stop a worker that still runs is killed. */
 const STOP_GRACE_MS = 5000;
@@ -32,8 +27,7 @@ interface Slot {
   hasListened: boolean;
   /** Why it could not start, if it said so. */
   reason: string | undefined;
-  /** Deaths in a row. */
-  deaths: number;
+  readonly backOff: BackOff;
   restart: NodeJS.Timeout | undefined;
 }
 
@@ -59,7 +53,7 @@ export class Workers {
       isListening: false,
       hasListened: false,
       reason: undefined,
-      deaths: 0,
+      backOff: new BackOff(),
       restart: undefined,
     }));
   }
@@ -176,9 +170,7 @@ export class Workers {
   }
 
   private replace(slot: Slot, how: string): void {
-    if (performance.now() - slot.forkedAt >= STABLE_MS) slot.deaths = 0;
-    const delay = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** slot.deaths);
-    slot.deaths++;
+    const delay = slot.backOff.next(performance.now() - slot.forkedAt);
     this.metrics.restarts.inc();
     const because = slot.reason === undefined ? '' : `: ${slot.reason}`;
     this.logger.error(

@@ -25,15 +25,28 @@ function controlled(limits: Partial<BatchLimits> = {}) {
 const settled = () => new Promise(setImmediate);
 
 describe('Batcher', () => {
-  it('sends a lone item at once', () => {
+  it('sends a lone item in the turn of the event loop in which it came', async () => {
     const { batcher, itemsOf } = controlled();
     void batcher.add(1);
+    await settled();
     expect(itemsOf()).toEqual([[1]]);
+  });
+
+  it('gathers what comes in one turn of the event loop', async () => {
+    const { batcher, itemsOf } = controlled();
+    void batcher.add(1);
+    await Promise.resolve();
+    void batcher.add(2);
+    await settled();
+    expect(itemsOf()).toEqual([[1, 2]]);
   });
 
   it('gathers what comes while a batch is under way, and gives each its own outcome', async () => {
     const { batcher, itemsOf, finish } = controlled();
-    const outcomes = [1, 2, 3, 4].map((item) => batcher.add(item));
+    const outcomes = [batcher.add(1)];
+    await settled();
+    outcomes.push(...[2, 3, 4].map((item) => batcher.add(item)));
+    await settled();
     expect(itemsOf()).toEqual([[1]]);
     finish(0);
     await settled();
@@ -45,19 +58,40 @@ describe('Batcher', () => {
   it('keeps batches below their size, and their number below its limit', async () => {
     const { batcher, itemsOf, finish } = controlled({ size: 2, underWay: 2 });
     const outcomes = [1, 2, 3, 4, 5, 6].map((item) => batcher.add(item));
-    expect(itemsOf()).toEqual([[1], [2]]);
-    finish(0);
-    finish(1);
     await settled();
-    expect(itemsOf()).toEqual([[1], [2], [3, 4], [5, 6]]);
+    expect(itemsOf()).toEqual([
+      [1, 2],
+      [3, 4],
+    ]);
+    finish(0);
+    await settled();
+    expect(itemsOf()).toEqual([
+      [1, 2],
+      [3, 4],
+      [5, 6],
+    ]);
+    finish(1);
     finish(2);
-    finish(3);
     expect(await Promise.all(outcomes)).toEqual([10, 20, 30, 40, 50, 60]);
+  });
+
+  it('of many that wait, sends half', async () => {
+    const { batcher, batches, finish } = controlled({ size: 100, waiting: 1000 });
+    const items = Array.from({ length: 200 }, (_, i) => i);
+    const outcomes = items.map((item) => batcher.add(item));
+    for (let i = 0; i < 4; i++) {
+      while (batches.length === i) await settled();
+      finish(i);
+    }
+    expect(await Promise.all(outcomes)).toEqual(items.map((item) => item * 10));
+    expect(batches.map((batch) => batch.items.length)).toEqual([100, 50, 32, 18]);
   });
 
   it('refuses more than may wait', async () => {
     const { batcher, finish } = controlled({ waiting: 2 });
-    const accepted = [1, 2, 3].map((item) => batcher.add(item));
+    const accepted = [batcher.add(1)];
+    await settled();
+    accepted.push(batcher.add(2), batcher.add(3));
     await expect(batcher.add(4)).rejects.toMatchObject({ code: ErrorCode.overloaded });
     finish(0);
     await settled();
@@ -68,7 +102,9 @@ describe('Batcher', () => {
   it('refuses who waited too long when its turn comes', async () => {
     jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick'] });
     const { batcher, batches, itemsOf, finish } = controlled({ wait: 1500 });
-    const outcomes = Promise.allSettled([1, 2].map((item) => batcher.add(item)));
+    const first = batcher.add(1);
+    await settled();
+    const outcomes = Promise.allSettled([first, batcher.add(2)]);
     jest.advanceTimersByTime(1501);
     const inTime = batcher.add(3);
     finish(0);
@@ -103,7 +139,9 @@ describe('Batcher', () => {
 
   it('tells all who wait when the database is away, and goes on with who comes later', async () => {
     const { batcher, batches, finish } = controlled();
-    const failing = Promise.allSettled([1, 2, 3].map((item) => batcher.add(item)));
+    const first = batcher.add(1);
+    await settled();
+    const failing = Promise.allSettled([first, batcher.add(2), batcher.add(3)]);
     batches[0]!.reject(new ServiceError(ErrorCode.databaseUnavailable, 'away'));
     expect(await failing).toMatchObject(Array(3).fill({ reason: { message: 'away' } }));
     const later = batcher.add(4);

@@ -1,19 +1,21 @@
 import { isUtf8 } from 'node:buffer';
-import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext, type Type } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { inSpan } from '../logging/tracing.js';
 import { JsonError, parseExactJson, type JsonValue } from './exact-json.js';
+import { validate } from './validate.js';
 
 /**
- * The JSON body of the request, without loss. It is read here, behind the guard, and not by a parser in
- * front of it: nobody without a token makes the service read a body.
+ * The JSON body of the request, without loss, as the DTO that is named: `@JsonBody(NewPlant)`. It is read here,
+ * behind the guard, and not by a parser in front of it: nobody without a token makes the service read a body.
+ * It is validated here, and not by a pipe: see docs/decisions/0010-validation-without-a-pipe.md.
  *
- * The checks come in the order media type, size, JSON. Errors: 40001 to 40004.
+ * The checks come in the order media type, size, JSON, rules of the DTO. Errors: 40001 to 40005.
  */
 export const JsonBody = createParamDecorator(
-  (_data: unknown, context: ExecutionContext): JsonValue | Promise<JsonValue> => {
+  (dto: Type<object>, context: ExecutionContext): object | Promise<object> => {
     const http = context.switchToHttp();
     const request = http.getRequest<Request>();
     const limit = bodyLimitOf(request);
@@ -21,13 +23,13 @@ export const JsonBody = createParamDecorator(
     if (Number(request.headers['content-length'] ?? 0) > limit) {
       throw bodyTooLarge(limit);
     }
-    if (isThere(request)) {
-      const body = (request.read() as Buffer | null) ?? Buffer.alloc(0);
-      if (body.length > limit) throw bodyTooLarge(limit);
-      return parseBody(body);
-    }
-    const body = inSpan('body', {}, () => readBody(request, http.getResponse<Response>(), limit));
-    return body.then(parseBody);
+    const read = (body: Buffer) => validate(parseBody(body), dto);
+    const body = inSpan('body', {}, () =>
+      isThere(request)
+        ? takeBody(request, limit)
+        : readBody(request, http.getResponse<Response>(), limit),
+    );
+    return body instanceof Promise ? body.then(read) : read(body);
   },
 );
 
@@ -72,6 +74,12 @@ function announcesBody(request: Request): boolean {
  */
 function isThere(request: Request): boolean {
   return request.complete || request.readableLength === Number(request.headers['content-length']);
+}
+
+function takeBody(request: Request, limit: number): Buffer {
+  const body = (request.read() as Buffer | null) ?? Buffer.alloc(0);
+  if (body.length > limit) throw bodyTooLarge(limit);
+  return body;
 }
 
 /** RFC 9110 sections 8.3.1 and 5.6.6: a media type and its parameters, a parameter being a name and a value. */

@@ -3,14 +3,14 @@ import pretty from 'pino-pretty';
 import type { Config } from '../config/config.js';
 
 /**
- * A system call for every line would cost more than the line: this many bytes are written at once, and what
+ * A system call for every line would cost more than the line: this many characters are written at once, and what
  * there is at the latest after a tenth of a second.
  */
-const BUFFER_BYTES = 8192;
+const BUFFER_LENGTH = 8192;
 const FLUSH_INTERVAL_MS = 100;
 
-/** Less than PIPE_BUF (4096), so that the lines of several processes on one pipe do not mix. */
-const WORKER_BUFFER_BYTES = 2048;
+/** Less than PIPE_BUF (4096 bytes), so that the lines of several processes on one pipe do not mix. */
+const WORKER_BUFFER_LENGTH = 2048;
 
 let lastTime = { at: 0, text: '' };
 
@@ -23,17 +23,28 @@ function timestamp(): string {
 
 let output: DestinationStream | undefined;
 
-/** One for the process: what it still holds is written when the process ends, also by an error. */
-function standardOutput(minLength: number): DestinationStream {
+/**
+ * One for the process: what it still holds is written when the process ends, also by an error.
+ *
+ * pino's destination could gather lines itself (minLength), but copies what it has with every line that comes.
+ */
+function standardOutput(bufferLength: number): DestinationStream {
   if (output === undefined) {
-    const destination = pino.destination({
-      dest: 1,
-      sync: true,
-      minLength,
-      periodicFlush: FLUSH_INTERVAL_MS,
-    });
-    process.once('exit', () => destination.flushSync());
-    output = destination;
+    const destination = pino.destination({ dest: 1, sync: true });
+    let lines = '';
+    const flush = () => {
+      const text = lines;
+      lines = '';
+      if (text !== '') destination.write(text);
+    };
+    setInterval(flush, FLUSH_INTERVAL_MS).unref();
+    process.once('exit', flush);
+    output = {
+      write(line) {
+        lines += line;
+        if (lines.length >= bufferLength) flush();
+      },
+    };
   }
   return output;
 }
@@ -47,5 +58,5 @@ export function createLogger({ level }: Config['log'], worker?: number): Logger 
   const options = { level, base: worker === undefined ? null : { worker }, timestamp };
   return process.stdout.isTTY
     ? pino(options, pretty({ sync: true, singleLine: true, translateTime: 'SYS:HH:MM:ss' }))
-    : pino(options, standardOutput(worker === undefined ? BUFFER_BYTES : WORKER_BUFFER_BYTES));
+    : pino(options, standardOutput(worker === undefined ? BUFFER_LENGTH : WORKER_BUFFER_LENGTH));
 }

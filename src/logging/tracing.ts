@@ -66,12 +66,8 @@ export function withRequestSpan(span: Span | undefined, work: () => void): void 
   else currentSpan.run(span, work);
 }
 
-/** Runs `work` in a span of its own below the request's. */
-export function inSpan<Result>(
-  name: string,
-  attributes: Attributes,
-  work: () => Promise<Result>,
-): Promise<Result> {
+/** Runs `work` in a span of its own below the request's. If it returns a promise, the span ends with that. */
+export function inSpan<Result>(name: string, attributes: Attributes, work: () => Result): Result {
   const parent = tracing === undefined ? undefined : currentSpan.getStore();
   if (tracing === undefined || parent === undefined) return work();
   const span = tracing.tracer.startSpan(
@@ -79,16 +75,22 @@ export function inSpan<Result>(
     { kind: SpanKind.CLIENT, attributes },
     trace.setSpan(ROOT_CONTEXT, parent),
   );
-  return runInSpan(span, work);
-}
-
-async function runInSpan<Result>(span: Span, work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
+  const fail = (error: unknown): never => {
     span.setStatus({ code: SpanStatusCode.ERROR });
-    throw error;
-  } finally {
     span.end();
+    throw error;
+  };
+  try {
+    const result = work();
+    if (result instanceof Promise) {
+      return result.then((value: unknown) => {
+        span.end();
+        return value;
+      }, fail) as Result;
+    }
+    span.end();
+    return result;
+  } catch (error) {
+    return fail(error);
   }
 }

@@ -36,7 +36,7 @@ export class PlantsController {
   })
   @ApiOkResponse({ type: Plant, description: 'The plant is stored' })
   @ApiErrorResponses()
-  create(@JsonBody() plant: NewPlant): Promise<Plant> {
+  create(@JsonBody(NewPlant) plant: NewPlant): Promise<Plant> {
     return this.plants.create(plant);
   }
 }

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { runCommand, type Command } from '../setup/command.js';
 import { startLoad, stopLoads } from '../setup/load.js';
@@ -148,6 +148,112 @@ describe('a service on a server that fails', () => {
     await server.administer('ALTER DATABASE plants_test CONNECTION LIMIT -1');
     while ((await ready()).status !== 200);
     await stop(other);
+  });
+});
+
+describe('a service beside others who write the same plants', () => {
+  let server: PostgresServer;
+  let token: string;
+  let other: pg.Client;
+  let another: pg.Client;
+
+  beforeAll(async () => {
+    server = await startPostgresServer();
+    token = await createToken(server.url);
+  });
+  beforeEach(async () => {
+    [other, another] = await Promise.all([connect(), connect()]);
+    await server.query('TRUNCATE plants');
+  });
+  afterEach(() => Promise.all([other.end(), another.end()]));
+  afterAll(() => server.close());
+
+  async function connect(): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: server.url });
+    await client.connect();
+    return client;
+  }
+
+  const insert = (id: number) => `INSERT INTO plants (id, name) VALUES (${id}, 'other')`;
+
+  const post = async ({ url }: { url: string }, id: number, name = 'ours') => {
+    const answer = await fetch(`${url}/plants`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ id, name }),
+    });
+    return { status: answer.status, body: await answer.json() };
+  };
+
+  /** Until so many statements wait for somebody else's row. */
+  async function blocked(count: number): Promise<void> {
+    const sql = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    while ((await server.query(sql)).length < count);
+  }
+
+  /** Until so many plants wait for a batch. */
+  async function gathered({ url }: { url: string }, count: number): Promise<void> {
+    for (;;) {
+      const answer = await fetch(`${url}/metrics`, {
+        headers: { authorization: `Bearer ${token}` },
+      });
+      if (new RegExp(`^plant_store_batch_waiting ${count}$`, 'm').test(await answer.text())) return;
+    }
+  }
+
+  async function deadlocks(): Promise<number> {
+    const [row] = await server.query<{ deadlocks: number }>(
+      'SELECT deadlocks::int AS deadlocks FROM pg_stat_database WHERE datname = current_database()',
+    );
+    return row!.deadlocks;
+  }
+
+  it('stores all plants of a gathered statement that Postgres ended because of a deadlock', async () => {
+    const service = await startOn(server.url, { DATABASE_TIMEOUT_MS: '10000' });
+    const before = await deadlocks();
+    await other.query(`BEGIN; ${insert(1)}`);
+    // Whoever looks first is the victim.
+    await another.query(`SET deadlock_timeout = '1min'; BEGIN; ${insert(20)}`);
+    const first = post(service, 1);
+    await blocked(1);
+    const rest = [10, 20].map((id) => post(service, id));
+    await gathered(service, 2);
+    await other.query('ROLLBACK');
+    expect(await first).toMatchObject({ status: 200 });
+    // The batch has 10, and waits for 20; the other has 20, and waits for 10.
+    await blocked(1);
+    await another.query(insert(10));
+    await another.query('ROLLBACK');
+    expect(await Promise.all(rest)).toMatchObject([{ status: 200 }, { status: 200 }]);
+    while ((await deadlocks()) === before);
+    await stop(service);
+  });
+
+  it('sends a statement again that could not be serialized', async () => {
+    const isolation = encodeURIComponent('-c default_transaction_isolation=repeatable\\ read');
+    const service = await startOn(`${server.url}?options=${isolation}`);
+    await other.query(`BEGIN; ${insert(1)}`);
+    const answers = [post(service, 1, 'ours')];
+    await blocked(1);
+    await other.query('COMMIT');
+    expect(await Promise.all(answers)).toMatchObject([{ status: 400, body: { error: 40006 } }]);
+    await stop(service);
+  });
+
+  it('never meets a deadlock with another of its kind, in whatever order plants come', async () => {
+    const before = await deadlocks();
+    const services = await Promise.all([startOn(server.url), startOn(server.url)]);
+    for (let round = 0; round < 40; round++) {
+      const ids = Array.from({ length: 60 }, (_, i) => round * 60 + i);
+      const answers = await Promise.all([
+        ...ids.map((id) => post(services[0], id)),
+        ...ids.toReversed().map((id) => post(services[1], id)),
+      ]);
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    }
+    for (const service of services) await stop(service);
+    expect(await server.query('SELECT 1 FROM plants')).toHaveLength(2400);
+    expect(await deadlocks()).toBe(before);
   });
 });
 

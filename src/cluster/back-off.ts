@@ -1,0 +1,21 @@
+const FIRST_DELAY_MS = 100;
+const MAX_DELAY_MS = 30_000;
+
+/** Who lived that long did not die of its start. */
+const STABLE_MS = 60_000;
+
+/** How long to wait before something that ended is started again: twice as long each time. */
+export class BackOff {
+  private ends = 0;
+
+  /**
+   * @param lifetime of what ended, in milliseconds
+   * @returns milliseconds
+   */
+  next(lifetime: number): number {
+    if (lifetime >= STABLE_MS) this.ends = 0;
+    const delay = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** this.ends);
+    this.ends++;
+    return delay;
+  }
+}
