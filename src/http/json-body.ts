@@ -14,7 +14,11 @@ import { validate } from './validate.js';
  *
  * The checks come in the order media type, size, JSON, rules of the DTO. Errors: 40001 to 40005.
  */
-export const JsonBody = createParamDecorator(
+export function JsonBody(dto: Type<object>): ParameterDecorator {
+  return ReadBody(dto);
+}
+
+const ReadBody = createParamDecorator(
   (dto: Type<object>, context: ExecutionContext): object | Promise<object> => {
     const http = context.switchToHttp();
     const request = http.getRequest<Request>();
