@@ -6,6 +6,7 @@ import { migrate } from '../src/database/migrate.js';
 import { prepareDatabase } from '../src/database/prepare-database.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 
+// prepareDatabase waits for its turn: on a server, other tests migrate in the same database, which has one lock.
 describe('migrations', () => {
   let database: TestDatabase;
   let config: DatabaseConfig;
@@ -31,7 +32,7 @@ describe('migrations', () => {
   });
 
   it('make the schema that the entities describe, with named constraints', async () => {
-    await migrate(config);
+    await prepareDatabase(config, () => undefined);
     const dataSource = await new DataSource(migrationDatabaseOptions(config)).initialize();
     try {
       const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
@@ -53,7 +54,7 @@ describe('migrations', () => {
   });
 
   it('can be taken back', async () => {
-    await migrate(config);
+    await prepareDatabase(config, () => undefined);
     const dataSource = await new DataSource(migrationDatabaseOptions(config)).initialize();
     try {
       await dataSource.undoLastMigration();
