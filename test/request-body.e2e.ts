@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { sendRaw } from './setup/raw-http.js';
+import { AccessTokensService } from '../src/auth/access-tokens.service.js';
+import { openConnection, readAnswers, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 const PLANT = '{"id":1,"name":"a"}';
@@ -149,6 +150,54 @@ describe('the request body', () => {
       Buffer.from('"}'),
     ]);
     await expectRefused(await service.post(body), 40004);
+  });
+});
+
+describe('a body that arrived in pieces before it is read', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService({ BODY_LIMIT: '1000' });
+  });
+  beforeEach(() => service.database.query('TRUNCATE plants'));
+  afterAll(() => service.close());
+
+  const request = (token: string, pieces: string[]) =>
+    [
+      'POST /plants HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${token}`,
+      'Content-Type: application/json',
+      'Transfer-Encoding: chunked',
+      '',
+      ...pieces.flatMap((piece) => [piece.length.toString(16), piece]),
+      '0',
+      '',
+      '',
+    ].join('\r\n');
+
+  const refused = (error: number) => ({
+    status: 400,
+    body: expect.stringContaining(`"error":${error}`) as unknown,
+  });
+
+  const CASES: [string, string[], object][] = [
+    ['is put together', ['{"id":9', ',"name":"z"', '}'], { status: 200 }],
+    ['is read to its end', ['{"id":9,"name":"z"}', 'GARBAGE'], refused(40004)],
+    ['is measured to its end', ['{"id":9,"name":"z"}', ' '.repeat(990)], refused(40003)],
+  ];
+
+  it.each(CASES)('%s: behind a token that has to be looked up', async (_what, pieces, expected) => {
+    // Never seen before: the pieces arrive while the database is asked.
+    const token = await service.app.get(AccessTokensService).create('test');
+    expect(await sendRaw(service.port, request(token, pieces))).toMatchObject(expected);
+  });
+
+  it.each(CASES)('%s: behind another request', async (_what, pieces, expected) => {
+    const socket = await openConnection(service.port);
+    socket.write(request(service.token, ['{"id":1,"name":"a"}']) + request(service.token, pieces));
+    expect(await readAnswers(socket, 2)).toMatchObject([{ status: 200 }, expected]);
+    socket.destroy();
   });
 });
 

@@ -81,9 +81,10 @@ function isThere(request: Request): boolean {
 }
 
 function takeBody(request: Request, limit: number): Buffer {
-  const body = (request.read() as Buffer | null) ?? Buffer.alloc(0);
-  if (body.length > limit) throw bodyTooLarge(limit);
-  return body;
+  const length = request.readableLength;
+  if (length > limit) throw bodyTooLarge(limit);
+  // Not read(): it returns the first piece of those that arrived.
+  return (request.read(length) as Buffer | null) ?? Buffer.alloc(0);
 }
 
 /** RFC 9110 sections 8.3.1 and 5.6.6: a media type and its parameters, a parameter being a name and a value. */

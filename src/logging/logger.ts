@@ -9,7 +9,10 @@ import type { Config } from '../config/config.js';
 const BUFFER_LENGTH = 8192;
 const FLUSH_INTERVAL_MS = 100;
 
-/** Less than PIPE_BUF (4096 bytes), so that the lines of several processes on one pipe do not mix. */
+/**
+ * So that the lines of several processes on one pipe do not mix, what is written at once must not exceed PIPE_BUF,
+ * 4096 bytes. Half of that in characters leaves room for those that take more than a byte.
+ */
 const WORKER_BUFFER_LENGTH = 2048;
 
 let lastTime = { at: 0, text: '' };
@@ -41,8 +44,8 @@ function standardOutput(bufferLength: number): DestinationStream {
     process.once('exit', flush);
     output = {
       write(line) {
+        if (lines.length + line.length > bufferLength) flush();
         lines += line;
-        if (lines.length >= bufferLength) flush();
       },
     };
   }
