@@ -4,6 +4,8 @@ import { openConnection, readAnswers, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 const PLANT = '{"id":1,"name":"a"}';
+const CHUNKED_JSON = ['Content-Type: application/json', 'Transfer-Encoding: chunked'];
+const LAST_CHUNK = '0\r\n\r\n';
 
 describe('the request body', () => {
   let service: TestService;
@@ -23,15 +25,10 @@ describe('the request body', () => {
     expect(await service.storedPlants()).toEqual([]);
   }
 
-  const head = (lines: string[]) =>
-    [
-      'POST /plants HTTP/1.1',
-      'Host: x',
-      `Authorization: Bearer ${service.token}`,
-      ...lines,
-      '',
-      '',
-    ].join('\r\n');
+  const head = (lines: string[], token = service.token) =>
+    ['POST /plants HTTP/1.1', 'Host: x', `Authorization: Bearer ${token}`, ...lines, '', ''].join(
+      '\r\n',
+    );
 
   it.each([
     ['neither length nor type', []],
@@ -44,8 +41,7 @@ describe('the request body', () => {
   });
 
   it('of no chunks is 40001', async () => {
-    const lines = ['Content-Type: application/json', 'Transfer-Encoding: chunked'];
-    await expectRefused(await sendRaw(service.port, head(lines) + '0\r\n\r\n'), 40001);
+    await expectRefused(await sendRaw(service.port, head(CHUNKED_JSON) + LAST_CHUNK), 40001);
   });
 
   it.each([
@@ -114,9 +110,8 @@ describe('the request body', () => {
   });
 
   it('that grows too large chunk by chunk is 40003 before it ends', async () => {
-    const lines = ['Content-Type: application/json', 'Transfer-Encoding: chunked'];
     const chunk = `3e9\r\n${padded(1001)}\r\n`;
-    await expectRefused(await sendRaw(service.port, head(lines) + chunk), 40003);
+    await expectRefused(await sendRaw(service.port, head(CHUNKED_JSON) + chunk), 40003);
   });
 
   it.each([
@@ -151,53 +146,36 @@ describe('the request body', () => {
     ]);
     await expectRefused(await service.post(body), 40004);
   });
-});
 
-describe('a body that arrived in pieces before it is read', () => {
-  let service: TestService;
+  describe('that arrived in pieces before it is read', () => {
+    const request = (pieces: string[], token?: string) =>
+      head(CHUNKED_JSON, token) +
+      pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('') +
+      LAST_CHUNK;
 
-  beforeAll(async () => {
-    service = await startService({ BODY_LIMIT: '1000' });
-  });
-  beforeEach(() => service.database.query('TRUNCATE plants'));
-  afterAll(() => service.close());
+    const refused = (error: number) => ({
+      status: 400,
+      body: expect.stringContaining(`"error":${error}`) as unknown,
+    });
 
-  const request = (token: string, pieces: string[]) =>
-    [
-      'POST /plants HTTP/1.1',
-      'Host: x',
-      `Authorization: Bearer ${token}`,
-      'Content-Type: application/json',
-      'Transfer-Encoding: chunked',
-      '',
-      ...pieces.flatMap((piece) => [piece.length.toString(16), piece]),
-      '0',
-      '',
-      '',
-    ].join('\r\n');
+    const CASES: [string, string[], object][] = [
+      ['is put together', ['{"id":9', ',"name":"z"', '}'], { status: 200 }],
+      ['is read to its end', ['{"id":9,"name":"z"}', 'GARBAGE'], refused(40004)],
+      ['is measured to its end', ['{"id":9,"name":"z"}', ' '.repeat(990)], refused(40003)],
+    ];
 
-  const refused = (error: number) => ({
-    status: 400,
-    body: expect.stringContaining(`"error":${error}`) as unknown,
-  });
+    it.each(CASES)('%s: behind a token to be looked up', async (_what, pieces, expected) => {
+      // Never seen before: the pieces arrive while the database is asked.
+      const token = await service.app.get(AccessTokensService).create('test');
+      expect(await sendRaw(service.port, request(pieces, token))).toMatchObject(expected);
+    });
 
-  const CASES: [string, string[], object][] = [
-    ['is put together', ['{"id":9', ',"name":"z"', '}'], { status: 200 }],
-    ['is read to its end', ['{"id":9,"name":"z"}', 'GARBAGE'], refused(40004)],
-    ['is measured to its end', ['{"id":9,"name":"z"}', ' '.repeat(990)], refused(40003)],
-  ];
-
-  it.each(CASES)('%s: behind a token that has to be looked up', async (_what, pieces, expected) => {
-    // Never seen before: the pieces arrive while the database is asked.
-    const token = await service.app.get(AccessTokensService).create('test');
-    expect(await sendRaw(service.port, request(token, pieces))).toMatchObject(expected);
-  });
-
-  it.each(CASES)('%s: behind another request', async (_what, pieces, expected) => {
-    const socket = await openConnection(service.port);
-    socket.write(request(service.token, ['{"id":1,"name":"a"}']) + request(service.token, pieces));
-    expect(await readAnswers(socket, 2)).toMatchObject([{ status: 200 }, expected]);
-    socket.destroy();
+    it.each(CASES)('%s: behind another request', async (_what, pieces, expected) => {
+      const socket = await openConnection(service.port);
+      socket.write(request([PLANT]) + request(pieces));
+      expect(await readAnswers(socket, 2)).toMatchObject([{ status: 200 }, expected]);
+      socket.destroy();
+    });
   });
 });
 

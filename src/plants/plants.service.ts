@@ -96,19 +96,24 @@ export class PlantsService {
 
   /** @returns how many ids were free, and are taken now */
   private async insert(plants: readonly NewPlant[]): Promise<number> {
-    const [first] = plants;
-    if (plants.length === 1 && first !== undefined) {
-      const { rowCount } = await this.run(INSERT, [first.id, first.name, first.tag ?? null]);
-      return rowCount ?? 0;
-    }
+    const { rowCount } = await (plants.length === 1
+      ? this.insertOne(plants[0]!)
+      : this.insertMany(plants));
+    return rowCount ?? 0;
+  }
+
+  private insertOne({ id, name, tag }: NewPlant): Promise<QueryResult> {
+    return this.run(INSERT, [id, name, tag ?? null]);
+  }
+
+  private insertMany(plants: readonly NewPlant[]): Promise<QueryResult> {
     // Two processes that insert the same ids in different orders would wait for each other.
     const sorted = plants.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    const { rowCount } = await this.run(INSERT_MANY, [
+    return this.run(INSERT_MANY, [
       sorted.map(({ id }) => id),
       sorted.map(({ name }) => name),
       sorted.map(({ tag }) => tag ?? null),
     ]);
-    return rowCount ?? 0;
   }
 
   /** Stored plants never change, so a look after the insert cannot be outdated. */

@@ -34,6 +34,14 @@ async function stop({ command }: { command: Command }): Promise<void> {
   expect(await command.exit()).toBe(0);
 }
 
+function postPlant({ url }: { url: string }, token: string, id: number): Promise<Response> {
+  return fetch(`${url}/plants`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ id, name: 'a' }),
+  });
+}
+
 describe('a service on a server that fails', () => {
   let server: PostgresServer;
   let service: Awaited<ReturnType<typeof startOn>>;
@@ -50,12 +58,7 @@ describe('a service on a server that fails', () => {
   });
 
   let serial = 0;
-  const post = () =>
-    fetch(`${service.url}/plants`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: `{"id":${--serial},"name":"a"}`,
-    });
+  const post = () => postPlant(service, token, --serial);
   const recovered = async () => {
     while ((await post()).status !== 200);
   };
@@ -176,15 +179,6 @@ describe('a service beside others who write the same plants', () => {
 
   const insert = (id: number) => `INSERT INTO plants (id, name) VALUES (${id}, 'other')`;
 
-  const post = async ({ url }: { url: string }, id: number, name = 'ours') => {
-    const answer = await fetch(`${url}/plants`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ id, name }),
-    });
-    return { status: answer.status, body: await answer.json() };
-  };
-
   /** Until so many statements wait for somebody else's row. */
   async function blocked(count: number): Promise<void> {
     const sql = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
@@ -214,9 +208,9 @@ describe('a service beside others who write the same plants', () => {
     await other.query(`BEGIN; ${insert(1)}`);
     // Whoever looks first is the victim.
     await another.query(`SET deadlock_timeout = '1min'; BEGIN; ${insert(20)}`);
-    const first = post(service, 1);
+    const first = postPlant(service, token, 1);
     await blocked(1);
-    const rest = [10, 20].map((id) => post(service, id));
+    const rest = [10, 20].map((id) => postPlant(service, token, id));
     await gathered(service, 2);
     await other.query('ROLLBACK');
     expect(await first).toMatchObject({ status: 200 });
@@ -233,10 +227,11 @@ describe('a service beside others who write the same plants', () => {
     const isolation = encodeURIComponent('-c default_transaction_isolation=repeatable\\ read');
     const service = await startOn(`${server.url}?options=${isolation}`);
     await other.query(`BEGIN; ${insert(1)}`);
-    const answers = [post(service, 1, 'ours')];
+    const answer = postPlant(service, token, 1);
     await blocked(1);
     await other.query('COMMIT');
-    expect(await Promise.all(answers)).toMatchObject([{ status: 400, body: { error: 40006 } }]);
+    expect((await answer).status).toBe(400);
+    expect(await (await answer).json()).toMatchObject({ error: 40006 });
     await stop(service);
   });
 
@@ -246,8 +241,8 @@ describe('a service beside others who write the same plants', () => {
     for (let round = 0; round < 40; round++) {
       const ids = Array.from({ length: 60 }, (_, i) => round * 60 + i);
       const answers = await Promise.all([
-        ...ids.map((id) => post(services[0], id)),
-        ...ids.toReversed().map((id) => post(services[1], id)),
+        ...ids.map((id) => postPlant(services[0], token, id)),
+        ...ids.toReversed().map((id) => postPlant(services[1], token, id)),
       ]);
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     }
