@@ -2,10 +2,10 @@ import { timingSafeEqual } from 'node:crypto';
 import { Inject, Injectable, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
-import type { Request } from 'express';
 import { CONFIG, type Config } from '../config/config.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
+import { requestOf } from '../http/execution-context.js';
 import type { Caller } from './caller.js';
 import { hashAccessToken } from './access-token.js';
 import { IS_FOR_METRICS_TOKEN } from './metrics-token.decorator.js';
@@ -37,7 +37,7 @@ export class BearerGuard extends AuthGuard('bearer') {
 
   /** Whether Passport has judged this token a moment ago. */
   private isRemembered(context: ExecutionContext): boolean {
-    const request = context.switchToHttp().getRequest<Request>();
+    const request = requestOf(context);
     const token = bearerToken(request.headers.authorization);
     request.user = token === undefined ? undefined : this.tokenVerifier.recall(token);
     return request.user !== undefined;
@@ -51,7 +51,7 @@ export class BearerGuard extends AuthGuard('bearer') {
       context.getHandler(),
     );
     if (hash === undefined || isOpen !== true) return false;
-    const request = context.switchToHttp().getRequest<Request>();
+    const request = requestOf(context);
     const token = bearerToken(request.headers.authorization);
     return token !== undefined && timingSafeEqual(hashAccessToken(token), Buffer.from(hash, 'hex'));
   }
@@ -62,7 +62,7 @@ export class BearerGuard extends AuthGuard('bearer') {
    * plainest form.
    */
   override getRequest(context: ExecutionContext): object {
-    const request = context.switchToHttp().getRequest<Request>();
+    const request = requestOf(context);
     const token = bearerToken(request.headers.authorization);
     if (token === undefined) {
       throw new ServiceError(
@@ -91,7 +91,7 @@ export class BearerGuard extends AuthGuard('bearer') {
       );
     }
     // Passport would leave it on what it got to see.
-    context.switchToHttp().getRequest<Request>().user = caller;
+    requestOf(context).user = caller;
     return caller;
   }
 }

@@ -80,12 +80,13 @@ export class TokenVerifierService {
   recall(token: string): Caller | undefined {
     const key = keyOf(token);
     const known = this.valid.get(key);
-    if (known === undefined || !this.isBelieved(known)) return undefined;
-    if (performance.now() - known.askedAt >= REFRESH_AGE_MS) {
+    const now = performance.now();
+    if (known === undefined || !isBelieved(known, now)) return undefined;
+    if (now - known.askedAt >= REFRESH_AGE_MS) {
       // If this fails, the verdict grows old, and the request that then has to wait gets the error.
       this.ask(key, token).catch(() => undefined);
     }
-    this.recordUse(known);
+    this.recordUse(known, now);
     this.checks.inc({ outcome: 'remembered' });
     return known.caller;
   }
@@ -113,11 +114,6 @@ export class TokenVerifierService {
       this.checks.inc({ outcome: isLimited ? 'limited' : 'unjudged' });
       throw error;
     }
-  }
-
-  private isBelieved({ askedAt, caller }: Verdict): boolean {
-    const isExpired = caller.expiresAt !== undefined && caller.expiresAt <= Date.now();
-    return !isExpired && performance.now() - askedAt < MAX_AGE_MS;
   }
 
   private async attempt(key: string, token: string, address: string): Promise<Caller | undefined> {
@@ -157,21 +153,25 @@ export class TokenVerifierService {
       const useRecordedAt = this.valid.peek(key)?.useRecordedAt ?? -Infinity;
       const verdict = { caller, askedAt, useRecordedAt };
       this.valid.set(key, verdict);
-      this.recordUse(verdict);
+      this.recordUse(verdict, performance.now());
     }
     return caller;
   }
 
   /** Beside the request, not in its way. */
-  private recordUse(verdict: Verdict): void {
+  private recordUse(verdict: Verdict, now: number): void {
     const { tokenId } = verdict.caller;
-    const now = performance.now();
     if (tokenId === undefined || now - verdict.useRecordedAt < USE_INTERVAL_MS) return;
     verdict.useRecordedAt = now;
     this.accessTokens.recordUse(tokenId).catch((error: unknown) => {
       this.logger.warn(`The last use of a token could not be written: ${String(error)}`);
     });
   }
+}
+
+function isBelieved({ askedAt, caller }: Verdict, now: number): boolean {
+  const isExpired = caller.expiresAt !== undefined && caller.expiresAt <= Date.now();
+  return !isExpired && now - askedAt < MAX_AGE_MS;
 }
 
 function keyOf(token: string): string {

@@ -1,8 +1,8 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import type { Response } from 'express';
 import { Gauge, Registry } from 'prom-client';
 import { CONFIG, type Config } from '../config/config.js';
 import { overloaded } from '../errors/service-error.js';
+import { responseOf } from './execution-context.js';
 
 /**
  * Refuses work at once, before its body is read, when as much as the service accepts is under way:
@@ -32,10 +32,7 @@ export class AdmissionGuard implements CanActivate {
       throw overloaded();
     }
     this.pending++;
-    context
-      .switchToHttp()
-      .getResponse<Response>()
-      .on('close', () => this.pending--);
+    responseOf(context).on('close', () => this.pending--);
     return true;
   }
 }

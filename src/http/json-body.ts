@@ -5,6 +5,7 @@ import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { inSpan } from '../logging/tracing.js';
 import { JsonError, parseExactJson, type JsonValue } from './exact-json.js';
+import { requestOf, responseOf } from './execution-context.js';
 import { validate } from './validate.js';
 
 /**
@@ -20,8 +21,7 @@ export function JsonBody(dto: Type<object>): ParameterDecorator {
 
 const ReadBody = createParamDecorator(
   (dto: Type<object>, context: ExecutionContext): object | Promise<object> => {
-    const http = context.switchToHttp();
-    const request = http.getRequest<Request>();
+    const request = requestOf(context);
     const limit = bodyLimitOf(request);
     checkMediaType(request);
     if (Number(request.headers['content-length'] ?? 0) > limit) {
@@ -29,9 +29,7 @@ const ReadBody = createParamDecorator(
     }
     const read = (body: Buffer) => validate(parseBody(body), dto);
     const body = inSpan('body', {}, () =>
-      isThere(request)
-        ? takeBody(request, limit)
-        : readBody(request, http.getResponse<Response>(), limit),
+      isThere(request) ? takeBody(request, limit) : readBody(request, responseOf(context), limit),
     );
     return body instanceof Promise ? body.then(read) : read(body);
   },
