@@ -4,14 +4,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
-import type { NextFunction, Request, Response } from 'express';
 import { Logger } from 'nestjs-pino';
 import { AppModule, type AppConfig } from './app.module.js';
 import { readConfig, type Config } from './config/config.js';
+import { toServiceError } from './errors/error.filter.js';
+import { sendError } from './errors/send-error.js';
+import type { ServiceError } from './errors/service-error.js';
 import { refuseBadHost } from './http/refuse-bad-host.js';
 import { RequestObserver } from './http/request-observer.js';
 import { createLogger } from './logging/logger.js';
-import type { ServiceError } from './errors/service-error.js';
 import { HttpAdapter, UNPARSED_EVENT } from './http/http-adapter.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 import { buildDocument } from './openapi/document.js';
@@ -27,23 +28,30 @@ export async function createApp(
   config: AppConfig,
   logger = createLogger(config.log),
 ): Promise<NestExpressApplication> {
+  const adapter = new HttpAdapter(config.http, {
+    enter: (request, response, next) => {
+      observer.observe(request, response, () => {
+        response.setHeader('X-Content-Type-Options', 'nosniff');
+        try {
+          lifecycle.enter(response);
+          refuseBadHost(request);
+        } catch (error) {
+          sendError(request, response, toServiceError(error));
+          return;
+        }
+        next();
+      });
+    },
+    addOtherRoutes: () => serveDocument(app, config.baseUrl),
+  });
   const app: NestExpressApplication = await NestFactory.create<NestExpressApplication>(
     AppModule.register(config, logger),
-    new HttpAdapter(config.http, () => serveDocument(app, config.baseUrl)),
+    adapter,
     // The body is read behind the guard: see http/json-body.ts.
     { bodyParser: false, abortOnError: false, logger: false },
   );
   const observer = app.get(RequestObserver);
   const lifecycle = app.get(LifecycleService);
-  // One step and not one each: Express asks every one of them whether it wants the request.
-  app.use((request: Request, response: Response, next: NextFunction) => {
-    observer.observe(request, response, () => {
-      response.setHeader('X-Content-Type-Options', 'nosniff');
-      lifecycle.enter(response);
-      refuseBadHost(request);
-      next();
-    });
-  });
   await app.init();
   app
     .getHttpServer()

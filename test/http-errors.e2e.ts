@@ -171,7 +171,9 @@ describe('what Node refuses by itself is answered with an Error, too', () => {
     socket.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(600));
     const answers = await readAnswers(socket);
     expect(answers.map(({ status }) => status)).toEqual([...Array<number>(16).fill(200), 503]);
-    expect(answers.at(-1)).toMatchObject({ headers: { connection: 'close' } });
+    expect(answers.at(-1)).toMatchObject({
+      headers: { connection: 'close', 'x-request-id': expect.any(String) },
+    });
     expect(JSON.parse(answers.at(-1)!.body)).toMatchObject({ error: 50301 });
   });
 

@@ -13,7 +13,8 @@ export class ErrorFilter implements ExceptionFilter {
   }
 }
 
-function toServiceError(thrown: unknown): ServiceError {
+/** What an error that was thrown anywhere means to the client. */
+export function toServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) {
     return thrown;
   }

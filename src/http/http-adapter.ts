@@ -35,17 +35,31 @@ interface ExpressPrototypes {
 /** Emitted by the server with the ServiceError it answered to what was no request, or only half of one. */
 export const UNPARSED_EVENT = 'unparsed';
 
+/** What the service adds to the adapter. */
+interface Additions {
+  /**
+   * What every request meets before its route is looked for. Not a middleware: for each of those, Express and Nest
+   * together take more than a microsecond.
+   *
+   * @param next hands the request on to Express
+   */
+  readonly enter: (request: Request, response: Response, next: () => void) => void;
+  /**
+   * Called when all routes of controllers are known: what is asked for less often comes behind them, for Express
+   * tries one after the other.
+   */
+  readonly addOtherRoutes: () => void;
+}
+
 /** Nest's Express adapter with exact routes, and an Error for everything Node and Express answer by themselves. */
 export class HttpAdapter extends ExpressAdapter {
-  /**
-   * @param addOtherRoutes called when all routes of controllers are known: what is asked for less often comes
-   *   behind them, for Express tries one after the other
-   */
   constructor(
     private readonly config: Config['http'],
-    private readonly addOtherRoutes: () => void,
+    private readonly additions: Additions,
   ) {
     super(strictExpress(config));
+    // What is there by now is a middleware of Nest's, for its setOnRequestHook(); `enter` is in its place.
+    this.getInstance<Application>().router.stack.splice(0);
   }
 
   /** Called by Nest: the one place where the server can be made with options of our own. */
@@ -64,7 +78,7 @@ export class HttpAdapter extends ExpressAdapter {
         requestTimeout: this.config.requestTimeout,
         connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
       },
-      oneByOne(app),
+      oneByOne(app, this.additions),
     );
     server.maxConnections = this.config.maxConnections;
     // A worker would hand such a connection back to the primary, which would try the next, round and round.
@@ -93,7 +107,7 @@ export class HttpAdapter extends ExpressAdapter {
 
   /** Called by Nest when all routes are known. */
   override setNotFoundHandler(): void {
-    this.addOtherRoutes();
+    this.additions.addOtherRoutes();
     const app = this.getInstance<Application>();
     app.use((request: Request, _response: Response, next: NextFunction) => {
       next(unmatchedRoute(app.router, request.method, request.path));
@@ -134,20 +148,33 @@ function classesOf(
  */
 const MAX_PIPELINED = 16;
 
+/** What is known of a connection. */
+interface Connection {
+  /** The response to the request that came last. */
+  latest: ServerResponse;
+  /** Requests that are handled, or wait for their turn; the first is under way. */
+  readonly line: (() => void)[];
+}
+
+const connections = new WeakMap<Socket, Connection>();
+
 /**
  * Handles the requests of one connection one after the other. Node would hand them over as they come, and a
  * response that waits behind another never learns that its connection closed: whatever was opened for it, and
  * its place among the pending requests, would be lost for good.
  */
-function oneByOne(handle: Application): RequestListener {
-  const lines = new WeakMap<Socket, (() => void)[]>();
-  return (request, response) => {
+function oneByOne(app: Application, { enter }: Additions): RequestListener {
+  return (incoming, outgoing) => {
+    const request = incoming as Request;
+    const response = outgoing as Response;
     const { socket } = request;
-    let line = lines.get(socket);
-    if (line === undefined) {
-      line = [];
-      lines.set(socket, line);
+    let connection = connections.get(socket);
+    if (connection === undefined) {
+      connection = { latest: response, line: [] };
+      connections.set(socket, connection);
     }
+    connection.latest = response;
+    const { line } = connection;
     if (line.length > MAX_PIPELINED) return;
     const isLast = line.length === MAX_PIPELINED;
     // What is not read any more need not be remembered.
@@ -157,12 +184,14 @@ function oneByOne(handle: Application): RequestListener {
         line.shift();
         if (!socket.destroyed) line[0]?.();
       });
-      if (!isLast) {
-        handle(request, response);
-        return;
-      }
-      response.setHeader('Connection', 'close');
-      sendError(request, response, overloaded());
+      enter(request, response, () => {
+        if (!isLast) {
+          app(request, response);
+          return;
+        }
+        response.setHeader('Connection', 'close');
+        sendError(request, response, overloaded());
+      });
     });
     if (line.length === 1) line[0]!();
   };
@@ -170,12 +199,6 @@ function oneByOne(handle: Application): RequestListener {
 
 /** Errors that Node meets before, or instead of, a request that Express could answer. */
 function answerParserErrors(server: Server): void {
-  const answers = new WeakMap<object, ServerResponse>();
-  const remember = (request: IncomingMessage, response: ServerResponse) => {
-    answers.set(request.socket, response);
-  };
-  server.prependListener('request', remember);
-
   // The body is asked for where it is read; until then this is a request like any other.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     // Node looks for the word anywhere in the field.
@@ -197,11 +220,11 @@ function answerParserErrors(server: Server): void {
     // Node has let go of this socket: without a listener, a reset would end the process.
     socket.on('error', () => socket.destroy());
     const error = new ServiceError(ErrorCode.pathNotFound, 'This service is not a proxy.');
-    afterAnswer(answers.get(socket), () => answerRaw(server, socket, error));
+    afterAnswer(connections.get(socket)?.latest, () => answerRaw(server, socket, error));
   });
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const answer = answers.get(socket);
+    const answer = connections.get(socket)?.latest;
     if (answer !== undefined && !answer.req.complete && answer.headersSent) {
       // The rest of a body whose request has had its answer.
       socket.destroy();
