@@ -1,6 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
-import type { Logger } from 'pino';
 import { AuthModule } from './auth/auth.module.js';
 import { BearerGuard } from './auth/bearer.guard.js';
 import type { Config } from './config/config.js';
@@ -11,6 +10,7 @@ import { DatabaseModule } from './database/database.module.js';
 import { ErrorFilter } from './errors/error.filter.js';
 import { HealthModule } from './health/health.module.js';
 import { HttpModule } from './http/http.module.js';
+import type { RequestLogger } from './logging/logger.js';
 import { LoggingModule } from './logging/logging.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { PlantsModule } from './plants/plants.module.js';
@@ -20,7 +20,7 @@ export type AppConfig = Config & { readonly database: DatabaseConfig };
 
 @Module({})
 export class AppModule {
-  static register(config: AppConfig, logger: Logger): DynamicModule {
+  static register(config: AppConfig, logger: RequestLogger): DynamicModule {
     return {
       module: AppModule,
       imports: [

@@ -1,11 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { SpanStatusCode } from '@opentelemetry/api';
 import type { Request, Response } from 'express';
-import type { Logger } from 'pino';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { ErrorCode, statusOf } from '../errors/error-codes.js';
 import { answeredError } from '../errors/send-error.js';
 import type { ServiceError } from '../errors/service-error.js';
+import type { RequestLogger } from '../logging/logger.js';
 import { REQUEST_LOGGER } from '../logging/logging.module.js';
 import { startRequestSpan, withRequestSpan } from '../logging/tracing.js';
 import { requestIdOf } from './request-id.js';
@@ -25,7 +25,7 @@ export class RequestObserver {
   private readonly drops: Counter;
 
   constructor(
-    @Inject(REQUEST_LOGGER) private readonly logger: Logger,
+    @Inject(REQUEST_LOGGER) private readonly logger: RequestLogger,
     registry: Registry,
   ) {
     this.durations = new Histogram({
@@ -99,7 +99,7 @@ export class RequestObserver {
   /** A 5xx that has a cause to be found is an error. Of 50301 there are many at once, and 50302 is no fault. */
   private log(line: object, status: number, error: ServiceError | undefined): void {
     if (status < 500 || error?.code === ErrorCode.shuttingDown) {
-      this.logger.info(line, 'request');
+      this.logger.infoLine(line, 'request');
     } else if (error?.code === ErrorCode.overloaded) {
       this.logger.warn(line, error.message);
     } else {
