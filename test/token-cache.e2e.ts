@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../src/auth/access-token.js';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
+import { openConnection, readAnswers } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 const PLANT = '{"id":1,"name":"a"}';
@@ -31,6 +32,17 @@ describe('a token that was verified', () => {
     // The test's own time limit is the end of this; the benchmark of the bound is not a test's job.
     while ((await service.post(PLANT)).status === 200);
     expect(await service.post(PLANT)).toMatchObject({ status: 401, body: { error: 40101 } });
+  });
+
+  it('vouches for no other on its connection', async () => {
+    const right = service.token;
+    const send = (token: string) =>
+      `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${PLANT.length}\r\n\r\n${PLANT}`;
+    const socket = await openConnection(service.port);
+    socket.write([right, right, generateAccessToken(), `${right}x`, right].map(send).join(''));
+    const answers = await readAnswers(socket, 5);
+    socket.destroy();
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 401, 401, 200]);
   });
 
   it('leaves the time of its last use in the database', async () => {

@@ -39,7 +39,8 @@ export class BearerGuard extends AuthGuard('bearer') {
   private isRemembered(context: ExecutionContext): boolean {
     const request = requestOf(context);
     const token = bearerToken(request.headers.authorization);
-    request.user = token === undefined ? undefined : this.tokenVerifier.recall(token);
+    request.user =
+      token === undefined ? undefined : this.tokenVerifier.recall(token, request.socket);
     return request.user !== undefined;
   }
 
