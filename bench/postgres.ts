@@ -61,7 +61,7 @@ export async function openServer(databaseUrl: string | undefined): Promise<Bench
     throw new Error(`${error.message}\nOr name a server in DATABASE_URL.`, { cause: error });
   });
   try {
-    await writeAhead(own.url);
+    await makeLogFiles(own.url);
     return await connectTo(own.url, () => own.close());
   } catch (error) {
     await own.close();
@@ -73,7 +73,7 @@ export async function openServer(databaseUrl: string | undefined): Promise<Bench
  * A server that has run for a while writes its log into files that it has. A new one has none, and all commits wait
  * some fifty milliseconds for each that it makes.
  */
-async function writeAhead(url: string): Promise<void> {
+async function makeLogFiles(url: string): Promise<void> {
   await query(
     url,
     `SELECT pg_switch_wal() FROM generate_series(1, ${WAL_FILES})
