@@ -30,17 +30,16 @@ export async function createApp(
 ): Promise<NestExpressApplication> {
   const adapter = new HttpAdapter(config.http, {
     enter: (request, response, next) => {
-      observer.observe(request, response, () => {
-        response.setHeader('X-Content-Type-Options', 'nosniff');
-        try {
+      try {
+        observer.observe(request, response, () => {
+          response.setHeader('X-Content-Type-Options', 'nosniff');
           lifecycle.enter(response);
           refuseBadHost(request);
-        } catch (error) {
-          sendError(request, response, toServiceError(error));
-          return;
-        }
-        next();
-      });
+          next();
+        });
+      } catch (error) {
+        sendError(request, response, toServiceError(error));
+      }
     },
     addOtherRoutes: () => serveDocument(app, config.baseUrl),
   });

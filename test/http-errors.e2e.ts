@@ -56,6 +56,7 @@ describe('what Node refuses by itself is answered with an Error, too', () => {
       41700,
     ],
     ['a request for a tunnel', 'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n', 404, 40400],
+    ['a target without a path', 'GET http:// HTTP/1.1\r\nHost: x\r\n\r\n', 400, 40000],
     ['headers that never end', 'POST /plants HTTP/1.1\r\nHost: x\r\n', 408, 40800],
   ])('%s', async (_kind, bytes, status, error) => {
     const answer = await sendRaw(service.port, bytes);
@@ -175,6 +176,36 @@ describe('what Node refuses by itself is answered with an Error, too', () => {
       headers: { connection: 'close', 'x-request-id': expect.any(String) },
     });
     expect(JSON.parse(answers.at(-1)!.body)).toMatchObject({ error: 50301 });
+  });
+
+  it('the one that is refused is the last, whatever is wrong with it', async () => {
+    const socket = await openConnection(service.port);
+    socket.on('error', () => undefined);
+    const good = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
+    socket.write(good.repeat(16) + good.replace('Host: x', 'Host: a b') + good);
+    const answers = await readAnswers(socket);
+    expect(answers.map(({ status }) => status)).toEqual([...Array<number>(16).fill(200), 400]);
+    expect(answers.at(-1)).toMatchObject({ headers: { connection: 'close' } });
+  });
+
+  it.each([
+    ['whose chunks are broken', ['Transfer-Encoding: chunked'], 'zz\r\n'],
+    ['that ends too early', ['Content-Length: 30'], '{"id":'],
+  ])('a request %s does not take the answers of those before it', async (_how, headers, part) => {
+    const body = '{"id":11,"name":"a"}';
+    const plant = head([`Content-Length: ${body.length}`]) + body;
+    for (let before = 0; before <= 2; before++) {
+      const socket = await openConnection(service.port);
+      socket.end(plant.repeat(before) + head(headers) + part);
+      const answers = await readAnswers(socket);
+      expect(answers.map(({ status }) => status)).toEqual([
+        ...Array<number>(before).fill(200),
+        400,
+      ]);
+      expect(answers.at(-1)).toMatchObject({
+        headers: { connection: 'close', 'x-request-id': expect.any(String) },
+      });
+    }
   });
 
   it('a client that closes its side after the request gets its answer', async () => {

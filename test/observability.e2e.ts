@@ -252,6 +252,22 @@ describe('metrics', () => {
     expect(await value(series)).toBe(before + 1);
   });
 
+  it('a request that breaks off is counted once, with the status that its sender got', async () => {
+    const name = 'plant_store_http_request_duration_seconds_count';
+    const counts = async () => [
+      await value(`${name}{route="/plants",method="POST",status="400"}`),
+      await value(`${name}{route="/plants",method="POST",status="499"}`),
+      await value(`${name}{route="unparsed",method="other",status="400"}`),
+    ];
+    const [answered, gone, unparsed] = await counts();
+    const { status } = await sendRaw(
+      service.port,
+      `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
+    );
+    expect(status).toBe(400);
+    expect(await counts()).toEqual([answered! + 1, gone, unparsed]);
+  });
+
   it('contain no token', async () => {
     const { body } = await service.request('/metrics', {
       headers: { authorization: `Bearer ${service.token}` },

@@ -40,7 +40,7 @@ interface Verdict {
 @Injectable()
 export class TokenVerifierService {
   private readonly logger = new Logger('Tokens');
-  /** By hash, so that no token stays in memory. Entries outlive MAX_AGE_MS: they tell what was valid. */
+  /** By hash, so that no token stays in memory for long. Entries outlive MAX_AGE_MS: they tell what was valid. */
   private readonly valid = new LRUCache<string, Verdict>({ max: CACHE_SIZE });
   /**
    * The token that a connection sent last, and its hash: the next one is mostly the same, and hashing it would take

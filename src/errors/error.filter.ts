@@ -4,7 +4,7 @@ import { ErrorCode } from './error-codes.js';
 import { sendError } from './send-error.js';
 import { ServiceError } from './service-error.js';
 
-/** Where an error that was thrown becomes an HTTP answer. */
+/** Where an error that was thrown behind the route becomes an HTTP answer. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   catch(thrown: unknown, host: ArgumentsHost): void {

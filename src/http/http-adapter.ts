@@ -12,6 +12,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Application, type NextFunction, type Request, type Response } from 'express';
 import type { Config } from '../config/config.js';
 import { ErrorCode, statusOf } from '../errors/error-codes.js';
+import { toServiceError } from '../errors/error.filter.js';
 import { errorBody, sendError } from '../errors/send-error.js';
 import { overloaded, ServiceError } from '../errors/service-error.js';
 import { BODY_LIMIT_SETTING } from './json-body.js';
@@ -154,6 +155,8 @@ interface Connection {
   latest: ServerResponse;
   /** Requests that are handled, or wait for their turn; the first is under way. */
   readonly line: (() => void)[];
+  /** Why the request that came last cannot be read to its end. */
+  broken?: ServiceError;
 }
 
 const connections = new WeakMap<Socket, Connection>();
@@ -184,17 +187,35 @@ function oneByOne(app: Application, { enter }: Additions): RequestListener {
         line.shift();
         if (!socket.destroyed) line[0]?.();
       });
+      const error = isLast ? overloaded() : brokenRequest(connection, response);
+      // Before the request is entered, which may be refused there: nothing comes behind it.
+      if (error !== undefined) response.setHeader('Connection', 'close');
       enter(request, response, () => {
-        if (!isLast) {
-          app(request, response);
-          return;
-        }
-        response.setHeader('Connection', 'close');
-        sendError(request, response, overloaded());
+        if (error === undefined) app(request, response, giveUp(request, response));
+        else sendError(request, response, error);
       });
     });
     if (line.length === 1) line[0]!();
   };
+}
+
+function brokenRequest(
+  { latest, broken }: Connection,
+  response: ServerResponse,
+): ServiceError | undefined {
+  return response === latest ? broken : undefined;
+}
+
+/** For what Express cannot even look for a route for, such as `GET http://`; it would answer with a page. */
+function giveUp(request: Request, response: Response): NextFunction {
+  return (error?: unknown) =>
+    sendError(
+      request,
+      response,
+      error === undefined
+        ? new ServiceError(ErrorCode.badRequest, 'The target of the request is not a path.')
+        : toServiceError(error),
+    );
 }
 
 /** Errors that Node meets before, or instead of, a request that Express could answer. */
@@ -223,16 +244,24 @@ function answerParserErrors(server: Server): void {
     afterAnswer(connections.get(socket)?.latest, () => answerRaw(server, socket, error));
   });
 
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const answer = connections.get(socket)?.latest;
-    if (answer !== undefined && !answer.req.complete && answer.headersSent) {
-      // The rest of a body whose request has had its answer.
-      socket.destroy();
-    } else if (answer?.req.complete === true) {
+  server.on('clientError', (cause: NodeJS.ErrnoException, socket: Socket) => {
+    const error = errorOfParser(cause);
+    const connection = connections.get(socket);
+    const answer = connection?.latest;
+    if (connection === undefined || answer === undefined) {
+      answerRaw(server, socket, error);
+    } else if (answer.req.complete) {
       // Broken is what came behind a request that is still being answered.
-      afterAnswer(answer, () => answerRaw(server, socket, toServiceError(error)));
+      afterAnswer(answer, () => answerRaw(server, socket, error));
+    } else if (answer.headersSent || !socket.writable) {
+      // The rest of a body whose request has had its answer, or of a connection that is gone.
+      socket.destroy();
+    } else if (connection.line.length === 1) {
+      answer.setHeader('Connection', 'close');
+      sendError(answer.req, answer, error);
     } else {
-      answerRaw(server, socket, toServiceError(error));
+      // It has its turn behind those that came before it.
+      connection.broken = error;
     }
   });
 }
@@ -242,7 +271,7 @@ function afterAnswer(answer: ServerResponse | undefined, action: () => void): vo
   else answer.once('finish', action);
 }
 
-function toServiceError(error: NodeJS.ErrnoException): ServiceError {
+function errorOfParser(error: NodeJS.ErrnoException): ServiceError {
   switch (error.code) {
     case 'HPE_HEADER_OVERFLOW':
       return new ServiceError(ErrorCode.headersTooLarge, 'The header fields are too large.');
