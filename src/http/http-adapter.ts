@@ -292,7 +292,8 @@ const REASONS: Readonly<Record<number, string>> = {
 /** Answers on a connection that has no response object, and closes it. */
 function answerRaw(server: Server, socket: Socket, error: ServiceError): void {
   if (!socket.writable) {
-    socket.destroy();
+    // Answers to what came before may still be on their way.
+    socket.destroySoon();
     return;
   }
   server.emit(UNPARSED_EVENT, error);
