@@ -187,7 +187,8 @@ function oneByOne(app: Application, { enter }: Additions): RequestListener {
         line.shift();
         if (!socket.destroyed) line[0]?.();
       });
-      const error = isLast ? overloaded() : brokenRequest(connection, response);
+      const broken = response === connection.latest ? connection.broken : undefined;
+      const error = isLast ? overloaded() : broken;
       // Before the request is entered, which may be refused there: nothing comes behind it.
       if (error !== undefined) response.setHeader('Connection', 'close');
       enter(request, response, () => {
@@ -197,13 +198,6 @@ function oneByOne(app: Application, { enter }: Additions): RequestListener {
     });
     if (line.length === 1) line[0]!();
   };
-}
-
-function brokenRequest(
-  { latest, broken }: Connection,
-  response: ServerResponse,
-): ServiceError | undefined {
-  return response === latest ? broken : undefined;
 }
 
 /** For what Express cannot even look for a route for, such as `GET http://`; it would answer with a page. */
@@ -247,10 +241,12 @@ function answerParserErrors(server: Server): void {
   server.on('clientError', (cause: NodeJS.ErrnoException, socket: Socket) => {
     const error = errorOfParser(cause);
     const connection = connections.get(socket);
-    const answer = connection?.latest;
-    if (connection === undefined || answer === undefined) {
+    if (connection === undefined) {
       answerRaw(server, socket, error);
-    } else if (answer.req.complete) {
+      return;
+    }
+    const answer = connection.latest;
+    if (answer.req.complete) {
       // Broken is what came behind a request that is still being answered.
       afterAnswer(answer, () => answerRaw(server, socket, error));
     } else if (answer.headersSent || !socket.writable) {
