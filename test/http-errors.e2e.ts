@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { openConnection, readAnswers, sendRaw } from './setup/raw-http.js';
+import { openConnection, plantHead, readAnswers, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 describe('what Node refuses by itself is answered with an Error, too', () => {
@@ -66,15 +66,7 @@ describe('what Node refuses by itself is answered with an Error, too', () => {
   });
 
   const head = (lines: string[]) =>
-    [
-      'POST /plants HTTP/1.1',
-      'Host: x',
-      `Authorization: Bearer ${service.token}`,
-      'Content-Type: application/json',
-      ...lines,
-      '',
-      '',
-    ].join('\r\n');
+    plantHead(service.token, ['Content-Type: application/json', ...lines]);
 
   it('a body that never ends is 40800', async () => {
     const answer = await sendRaw(service.port, head(['Content-Length: 50']) + '{"id":');

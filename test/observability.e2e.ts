@@ -9,7 +9,7 @@ import { readConfig } from '../src/config/config.js';
 import { runCommand, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
-import { openConnection, readAnswers, sendRaw } from './setup/raw-http.js';
+import { openConnection, plantHead, readAnswers, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 interface OtlpSpan {
@@ -226,15 +226,11 @@ describe('metrics', () => {
 
   it('requests in line on a connection that is cut leave nothing behind', async () => {
     const body = '{"id":1,"name":"a"}';
-    const request = [
-      'POST /plants HTTP/1.1',
-      'Host: x',
-      `Authorization: Bearer ${service.token}`,
-      'Content-Type: application/json',
-      `Content-Length: ${body.length}`,
-      '',
-      body,
-    ].join('\r\n');
+    const request =
+      plantHead(service.token, [
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+      ]) + body;
     for (let i = 0; i < 20; i++) {
       const socket = await openConnection(service.port);
       socket.write(request.repeat(5));
@@ -262,7 +258,8 @@ describe('metrics', () => {
     const [answered, gone, unparsed] = await counts();
     const { status } = await sendRaw(
       service.port,
-      `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
+      plantHead(service.token, ['Content-Type: application/json', 'Transfer-Encoding: chunked']) +
+        'zz\r\n',
     );
     expect(status).toBe(400);
     expect(await counts()).toEqual([answered! + 1, gone, unparsed]);

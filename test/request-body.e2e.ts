@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
-import { openConnection, readAnswers, sendRaw } from './setup/raw-http.js';
+import { openConnection, plantHead, readAnswers, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 const PLANT = '{"id":1,"name":"a"}';
@@ -25,10 +25,7 @@ describe('the request body', () => {
     expect(await service.storedPlants()).toEqual([]);
   }
 
-  const head = (lines: string[], token = service.token) =>
-    ['POST /plants HTTP/1.1', 'Host: x', `Authorization: Bearer ${token}`, ...lines, '', ''].join(
-      '\r\n',
-    );
+  const head = (lines: string[], token = service.token) => plantHead(token, lines);
 
   it.each([
     ['neither length nor type', []],

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { stopApp } from '../src/app.js';
-import { openConnection, readAnswers } from './setup/raw-http.js';
+import { openConnection, plantHead, readAnswers } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 const BODY = '{"id":1,"name":"a"}';
@@ -17,16 +17,11 @@ describe('a service that is told to stop', () => {
   });
 
   const head = () =>
-    [
-      'POST /plants HTTP/1.1',
-      'Host: x',
-      `Authorization: Bearer ${service.token}`,
+    plantHead(service.token, [
       'Content-Type: application/json',
       `Content-Length: ${BODY.length}`,
       'Expect: 100-continue',
-      '',
-      '',
-    ].join('\r\n');
+    ]);
 
   it('answers the requests in flight, closes their connections and takes no new ones', async () => {
     const socket = await openConnection(service.port);

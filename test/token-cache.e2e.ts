@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../src/auth/access-token.js';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
-import { openConnection, readAnswers } from './setup/raw-http.js';
+import { openConnection, plantHead, readAnswers } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 const PLANT = '{"id":1,"name":"a"}';
@@ -37,7 +37,8 @@ describe('a token that was verified', () => {
   it('vouches for no other on its connection', async () => {
     const right = service.token;
     const send = (token: string) =>
-      `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${PLANT.length}\r\n\r\n${PLANT}`;
+      plantHead(token, ['Content-Type: application/json', `Content-Length: ${PLANT.length}`]) +
+      PLANT;
     const socket = await openConnection(service.port);
     socket.write([right, right, generateAccessToken(), `${right}x`, right].map(send).join(''));
     const answers = await readAnswers(socket, 5);

@@ -12,7 +12,7 @@ import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
 import { startLoad, stopLoads } from './setup/load.js';
 import { childrenOf } from './setup/processes.js';
-import { openConnection, readAnswers, type RawAnswer } from './setup/raw-http.js';
+import { openConnection, plantHead, readAnswers, type RawAnswer } from './setup/raw-http.js';
 
 const SCRAPE_SECRET = 'scrape-me';
 
@@ -328,16 +328,11 @@ describe('several workers that are told to stop', () => {
   /** Sends the head of a request, to be finished later. */
   async function begin({ socket }: Connection, id: number): Promise<void> {
     socket.write(
-      [
-        'POST /plants HTTP/1.1',
-        'Host: x',
-        `Authorization: Bearer ${token}`,
+      plantHead(token, [
         'Content-Type: application/json',
         `Content-Length: ${bodyOf(id).length}`,
         'Expect: 100-continue',
-        '',
-        '',
-      ].join('\r\n'),
+      ]),
     );
     const [answer] = await readAnswers(socket, 1);
     expect(answer?.status).toBe(100);

@@ -8,6 +8,18 @@ export interface RawAnswer {
   readonly body: string;
 }
 
+/** The head of a request that sends a plant. */
+export function plantHead(token: string, lines: readonly string[]): string {
+  return [
+    'POST /plants HTTP/1.1',
+    'Host: x',
+    `Authorization: Bearer ${token}`,
+    ...lines,
+    '',
+    '',
+  ].join('\r\n');
+}
+
 /** Opens a connection on which a test decides about every byte. */
 export async function openConnection(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
