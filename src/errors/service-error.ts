@@ -43,6 +43,14 @@ export class TooManyAttemptsError extends ServiceError {
   }
 }
 
+/** The client is gone: nobody reads this, and nothing more is done for the request. */
+export function connectionClosed(): ServiceError {
+  return new ServiceError(
+    ErrorCode.badRequest,
+    'The connection closed before the body was complete.',
+  );
+}
+
 /** As much as the service accepts is under way; whoever comes now has to come again. */
 export function overloaded(): ServiceError {
   return new ServiceError(

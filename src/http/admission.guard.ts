@@ -1,8 +1,9 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { CONFIG, type Config } from '../config/config.js';
-import { overloaded } from '../errors/service-error.js';
+import { connectionClosed, overloaded } from '../errors/service-error.js';
 import { responseOf } from './execution-context.js';
+import { whenClosed } from './when-closed.js';
 
 /**
  * Refuses work at once, before its body is read, when as much as the service accepts is under way:
@@ -28,11 +29,14 @@ export class AdmissionGuard implements CanActivate {
   }
 
   canActivate(context: ExecutionContext): boolean {
+    const response = responseOf(context);
+    // Its client left while the token was looked up.
+    if (response.closed) throw connectionClosed();
     if (this.pending >= this.config.http.maxPendingRequests) {
       throw overloaded();
     }
     this.pending++;
-    responseOf(context).on('close', () => this.pending--);
+    whenClosed(response, () => this.pending--);
     return true;
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { generator } from '../../test/setup/random.js';
 import { JsonError, MAX_DEPTH, parseExactJson, type JsonValue } from './exact-json.js';
 
 describe('parseExactJson', () => {
@@ -146,15 +147,6 @@ describe('parseExactJson', () => {
     }
   });
 });
-
-/** A linear congruential generator (Numerical Recipes): a failure can be repeated. */
-function generator(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
 
 /** Inserts, replaces or removes something in a few places. */
 function mutate(

@@ -2,11 +2,12 @@ import { isUtf8 } from 'node:buffer';
 import { createParamDecorator, type ExecutionContext, type Type } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { ErrorCode } from '../errors/error-codes.js';
-import { ServiceError } from '../errors/service-error.js';
+import { connectionClosed, ServiceError } from '../errors/service-error.js';
 import { inSpan } from '../logging/tracing.js';
 import { JsonError, parseExactJson, type JsonValue } from './exact-json.js';
 import { requestOf, responseOf } from './execution-context.js';
 import { validate } from './validate.js';
+import { whenClosed } from './when-closed.js';
 
 /**
  * The JSON body of the request, without loss, as the DTO that is named: `@JsonBody(NewPlant)`. It is read here,
@@ -132,16 +133,9 @@ function readBody(request: Request, response: Response, limit: number): Promise<
     };
     const onEnd = () =>
       settle(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-    const onClose = () =>
-      settle(() =>
-        reject(
-          new ServiceError(
-            ErrorCode.badRequest,
-            'The connection closed before the body was complete.',
-          ),
-        ),
-      );
-    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
+    const onClose = () => settle(() => reject(connectionClosed()));
+    request.on('data', onData).on('end', onEnd).on('error', onClose);
+    whenClosed(request, onClose);
   });
 }
 

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { sendError } from '../errors/send-error.js';
 import { shuttingDown } from '../errors/service-error.js';
+import { whenClosed } from './when-closed.js';
 
 /**
  * Where the process stands between start and stop.
@@ -32,8 +33,9 @@ export class LifecycleService {
     if (this.phase !== 'serving') response.setHeader('Connection', 'close');
     if (this.phase === 'stopping') throw shuttingDown();
     const { socket } = response.req;
-    if (!this.latest.has(socket)) socket.once('close', () => this.latest.delete(socket));
+    const isNew = !this.latest.has(socket);
     this.latest.set(socket, response);
+    if (isNew) whenClosed(socket, () => this.latest.delete(socket));
   }
 
   /** Sends clients away without losing a request: each is told with its answer to come back elsewhere. */

@@ -9,6 +9,7 @@ import type { RequestLogger } from '../logging/logger.js';
 import { REQUEST_LOGGER } from '../logging/logging.module.js';
 import { startRequestSpan, withRequestSpan } from '../logging/tracing.js';
 import { requestIdOf } from './request-id.js';
+import { whenClosed } from './when-closed.js';
 
 /** From a millisecond to the longest a request may take. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -61,7 +62,7 @@ export class RequestObserver {
     response.setHeader('X-Request-Id', requestId);
     const span = startRequestSpan(request);
 
-    response.on('close', () => {
+    whenClosed(response, () => {
       const milliseconds = performance.now() - startedAt;
       const route = (request.route as { path: string } | undefined)?.path ?? UNMATCHED;
       const error = answeredError(response);

@@ -1,5 +1,6 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApp, listen, stopApp } from '../../src/app.js';
+import { Registry } from 'prom-client';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { readConfig } from '../../src/config/config.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
@@ -33,6 +34,8 @@ export interface TestService {
   post(body: string | Buffer, headers?: Record<string, string>): Promise<Answer>;
   /** Sends any request, without a token. */
   request(path: string, init?: RequestInit): Promise<Answer>;
+  /** The value of a metric that has no labels. */
+  metric(name: string): Promise<number>;
   /** All rows, in the order of their ids. */
   storedPlants(): Promise<StoredPlant[]>;
   close(): Promise<void>;
@@ -84,6 +87,10 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
         },
       }),
     request,
+    async metric(name) {
+      const { values } = await app.get(Registry).getSingleMetric(name)!.get();
+      return values[0]!.value;
+    },
     storedPlants: () =>
       database.query<StoredPlant>(
         'SELECT id::text AS id, name, tag FROM plants ORDER BY plants.id',

@@ -1,0 +1,110 @@
+import type { Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { generateAccessToken } from '../src/auth/access-token.js';
+import { AccessTokensService } from '../src/auth/access-tokens.service.js';
+import { generator } from './setup/random.js';
+import { openConnection, plantHead } from './setup/raw-http.js';
+import { startService, type TestService } from './setup/service.js';
+
+const LIMIT = 5;
+
+/** What a request takes is given back when it ends, however its client leaves. */
+describe('a client that resets its connection', () => {
+  let service: TestService;
+
+  beforeEach(async () => {
+    service = await startService({
+      MAX_PENDING_REQUESTS: String(LIMIT),
+      AUTH_FAILURES_PER_MINUTE: '1000000',
+      // Nothing here is about the time-out: a busy machine must not cause one.
+      DATABASE_TIMEOUT_MS: '20000',
+    });
+  });
+  afterEach(() => service.close());
+
+  const requestOf = (token: string, id: number, name = 'a') => {
+    const body = JSON.stringify({ id, name });
+    return (
+      plantHead(token, ['Content-Type: application/json', `Content-Length: ${body.length}`]) + body
+    );
+  };
+
+  async function expectAllPlaces() {
+    // Plants of clients that are gone may still wait for a batch.
+    for (const name of ['plant_store_pending_requests', 'plant_store_batch_waiting']) {
+      while ((await service.metric(name)) !== 0) await new Promise(setImmediate);
+    }
+    // One after the other: if places were lost, none of them is left after so many.
+    for (let id = 1; id <= LIMIT; id++) {
+      expect(await service.post(`{"id":${-id},"name":"afterwards"}`)).toMatchObject({
+        status: 200,
+      });
+    }
+    expect(await service.metric('plant_store_pending_requests')).toBe(0);
+  }
+
+  it('while its token is looked up takes no place for good', async () => {
+    const server = service.app.getHttpServer();
+    const gone: Promise<unknown>[] = [];
+    server.on('connection', (socket: Socket) => {
+      gone.push(new Promise((resolve) => socket.once('close', resolve)));
+    });
+    let arrived = 0;
+    server.on('request', () => arrived++);
+    service.proxy.freeze();
+    const sockets = await Promise.all(
+      Array.from({ length: LIMIT }, () => openConnection(service.port)),
+    );
+    sockets.forEach((socket, i) => socket.write(requestOf(service.token, 100 + i)));
+    while (arrived < LIMIT) await new Promise(setImmediate);
+    for (const socket of sockets) socket.resetAndDestroy();
+    await Promise.all(gone);
+    service.proxy.restore();
+    await expectAllPlaces();
+  });
+
+  it('at any moment, thousands of times, takes nothing for good', async () => {
+    const seed = Date.now() % 2 ** 32;
+    const random = generator(seed);
+    const tokens = service.app.get(AccessTokensService);
+    const leave = [
+      (socket: Socket) => socket.resetAndDestroy(),
+      (socket: Socket) => socket.destroy(),
+      (socket: Socket) => socket.end(),
+    ];
+
+    /** Sends some of a few requests, goes on for a moment, and leaves. */
+    async function visit(unseen: string, id: number): Promise<void> {
+      const socket = await openConnection(service.port);
+      socket.on('error', () => undefined);
+      const closed = new Promise((resolve) => socket.once('close', resolve));
+      const requests = [
+        requestOf(unseen, id),
+        requestOf(service.token, id + 1),
+        requestOf(service.token, id + 1, 'b'),
+        requestOf(generateAccessToken(), id),
+        requestOf('wrong', id),
+        plantHead(unseen, ['Content-Type: application/json', 'Transfer-Encoding: chunked']),
+        plantHead(service.token, ['Content-Type: text/plain', 'Content-Length: 5']) + 'hello',
+        'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n',
+        'garbage\r\n\r\n',
+      ];
+      let bytes = '';
+      for (let n = 0; n <= random(4); n++) bytes += requests[random(requests.length)]!;
+      socket.write(random(3) === 0 ? bytes.slice(0, random(bytes.length)) : bytes);
+      for (let turns = random(30); turns > 0; turns--) await new Promise(setImmediate);
+      leave[random(leave.length)]!(socket);
+      socket.resume();
+      await closed;
+    }
+
+    for (let wave = 0; wave < 60; wave++) {
+      const unseen = await tokens.create(`wave ${wave}`);
+      await Promise.all(Array.from({ length: 50 }, (_, i) => visit(unseen, wave * 1000 + i * 10)));
+    }
+    console.info(`${60 * 50} connections, seed ${seed}`);
+    await expectAllPlaces();
+    expect(await service.metric('plant_store_batch_waiting')).toBe(0);
+    expect(await service.metric('plant_store_database_waiting')).toBe(0);
+  });
+});

@@ -1,0 +1,12 @@
+/**
+ * A linear congruential generator (Numerical Recipes): a failure can be repeated.
+ *
+ * @returns gives a whole number from 0, less than `below`
+ */
+export function generator(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
