@@ -95,3 +95,45 @@ describe('creating is idempotent', () => {
     expect(await service.storedPlants()).toEqual([{ id: '7', name: 'a', tag: 't' }]);
   });
 });
+
+/** Citus counts the rows that INSERT … SELECT selected, not those that were inserted. */
+describe('a database that miscounts the rows it wrote', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    // Nothing here is about the time-out: a busy machine must not cause one.
+    service = await startService({ DATABASE_TIMEOUT_MS: '20000' });
+  });
+  afterAll(() => service.close());
+
+  /** Sends plants so that they share a batch: all wait for one that is under way. */
+  async function postTogether(bodies: readonly string[]) {
+    await service.post('{}');
+    service.proxy.freeze();
+    const first = service.post('{"id":100,"name":"under way"}');
+    while ((await service.metric('plant_store_pending_requests')) < 1) await turn();
+    const others = bodies.map((body) => service.post(body));
+    while ((await service.metric('plant_store_batch_waiting')) < bodies.length) await turn();
+    service.proxy.restore();
+    return (await Promise.all([first, ...others])).slice(1).map(({ status }) => status);
+  }
+  const turn = () => new Promise(setImmediate);
+
+  it.each([0, 1, 2, 9])(
+    'and says %d, does not get a plant acknowledged that is not stored',
+    async (count) => {
+      await service.database.query('TRUNCATE plants');
+      await service.post('{"id":1,"name":"a"}');
+      service.proxy.pretendInserted(count);
+      expect(await service.post('{"id":1,"name":"b"}')).toMatchObject({ body: { error: 40006 } });
+      expect(
+        await postTogether(['{"id":1,"name":"b"}', '{"id":2,"name":"a"}', '{"id":2,"name":"b"}']),
+      ).toEqual([400, 200, 400]);
+      expect(await service.storedPlants()).toEqual([
+        { id: '1', name: 'a', tag: null },
+        { id: '2', name: 'a', tag: null },
+        { id: '100', name: 'under way', tag: null },
+      ]);
+    },
+  );
+});

@@ -13,15 +13,20 @@ import type { NewPlant } from './dto/new-plant.js';
 import type { Plant } from './dto/plant.js';
 import { PlantEntity } from './plant.entity.js';
 
-/** Of all who send an id, the primary key lets exactly one in; the others are left out of the count of rows. */
+/**
+ * Of all who send an id, the primary key lets exactly one in. The rows that come back are those that were inserted;
+ * the number of rows in the response is not to be believed: Citus counts what was selected.
+ */
 const INSERT = `
   INSERT INTO plants (id, name, tag) VALUES ($1, $2, $3)
-  ON CONFLICT (id) DO NOTHING`;
+  ON CONFLICT (id) DO NOTHING
+  RETURNING id`;
 
 const INSERT_MANY = `
   INSERT INTO plants (id, name, tag)
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])
-  ON CONFLICT (id) DO NOTHING`;
+  ON CONFLICT (id) DO NOTHING
+  RETURNING id`;
 
 const SELECT = 'SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])';
 
@@ -30,6 +35,10 @@ type Outcome = 'stored' | 'refused';
 
 /** A plant as the database holds it; the id is its digits. */
 type StoredPlant = Pick<PlantEntity, 'id' | 'name' | 'tag'>;
+
+type InsertedRow = Pick<PlantEntity, 'id'>;
+
+type Comparable = Pick<NewPlant | StoredPlant, 'name' | 'tag'>;
 
 @Injectable()
 export class PlantsService {
@@ -87,40 +96,57 @@ export class PlantsService {
     }
     const created = await this.insert([...firsts.values()]);
     const outcomes: Outcome[] =
-      created === plants.length
+      created.length === plants.length
         ? plants.map(() => 'stored')
-        : await this.compare(plants, [...firsts.keys()]);
-    this.count(created, outcomes);
+        : await this.compare(plants, firsts, created);
+    this.count(created.length, outcomes);
     return outcomes;
   }
 
-  /** @returns how many ids were free, and are taken now */
-  private async insert(plants: readonly NewPlant[]): Promise<number> {
-    const { rowCount } = await (plants.length === 1
+  /** @returns the ids that were free, and are taken now */
+  private async insert(plants: readonly NewPlant[]): Promise<string[]> {
+    const { rows } = await (plants.length === 1
       ? this.insertOne(plants[0]!)
       : this.insertMany(plants));
-    return rowCount ?? 0;
+    return rows.map(({ id }) => id);
   }
 
-  private insertOne({ id, name, tag }: NewPlant): Promise<QueryResult> {
-    return this.run(INSERT, [id, name, tag ?? null]);
+  private insertOne({ id, name, tag }: NewPlant): Promise<QueryResult<InsertedRow>> {
+    return this.run<InsertedRow>(INSERT, [id, name, tag ?? null]);
   }
 
-  private insertMany(plants: readonly NewPlant[]): Promise<QueryResult> {
+  private insertMany(plants: readonly NewPlant[]): Promise<QueryResult<InsertedRow>> {
     // Two processes that insert the same ids in different orders would wait for each other.
     const sorted = plants.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    return this.run(INSERT_MANY, [
+    return this.run<InsertedRow>(INSERT_MANY, [
       sorted.map(({ id }) => id),
       sorted.map(({ name }) => name),
       sorted.map(({ tag }) => tag ?? null),
     ]);
   }
 
-  /** Stored plants never change, so a look after the insert cannot be outdated. */
-  private async compare(plants: readonly NewPlant[], ids: readonly bigint[]): Promise<Outcome[]> {
-    const { rows } = await this.run<StoredPlant>(SELECT, [ids]);
-    const stored = new Map(rows.map((plant) => [BigInt(plant.id), plant]));
-    return plants.map((plant) => (isSamePlant(plant, stored.get(plant.id)) ? 'stored' : 'refused'));
+  /**
+   * Compares each plant with the one that is stored under its id. Stored plants never change, so a look after the insert
+   * cannot be outdated.
+   */
+  private async compare(
+    plants: readonly NewPlant[],
+    firsts: ReadonlyMap<bigint, NewPlant>,
+    created: readonly string[],
+  ): Promise<Outcome[]> {
+    const stored = new Map<bigint, Comparable>();
+    for (const id of created) stored.set(BigInt(id), firsts.get(BigInt(id))!);
+    const taken = [...firsts.keys()].filter((id) => !stored.has(id));
+    if (taken.length > 0) {
+      const { rows } = await this.run<StoredPlant>(SELECT, [taken]);
+      for (const row of rows) stored.set(BigInt(row.id), row);
+    }
+    return plants.map((plant) => {
+      const other = stored.get(plant.id);
+      // Nobody but an administrator removes plants: neither outcome would be true.
+      if (other === undefined) throw new Error(`Plant ${plant.id} was neither inserted nor found`);
+      return isSamePlant(plant, other) ? 'stored' : 'refused';
+    });
   }
 
   private count(created: number, outcomes: readonly Outcome[]): void {
@@ -138,9 +164,6 @@ export class PlantsService {
   }
 }
 
-function isSamePlant(
-  { name, tag }: NewPlant,
-  other: { name: string; tag?: string | null } | undefined,
-): boolean {
-  return name === other?.name && (tag ?? null) === (other.tag ?? null);
+function isSamePlant(plant: NewPlant, other: Comparable): boolean {
+  return plant.name === other.name && (plant.tag ?? null) === (other.tag ?? null);
 }

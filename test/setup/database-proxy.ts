@@ -11,6 +11,8 @@ export interface DatabaseProxy {
   freeze(): void;
   /** Cuts all connections and refuses new ones: a server that is not running. */
   cut(): void;
+  /** From now on the server says of every INSERT that it wrote so many rows, whatever it wrote. */
+  pretendInserted(count: number): void;
   /** Everything works again; what was held back while frozen is delivered. */
   restore(): void;
   close(): Promise<void>;
@@ -24,6 +26,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   const sockets = new Set<Socket>();
   let state: 'open' | 'frozen' | 'cut' = 'open';
   let connections = 0;
+  let pretended: number | undefined;
 
   const server = createServer((client) => {
     connections++;
@@ -37,7 +40,9 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       [upstream, client],
     ] as const) {
       sockets.add(socket);
-      socket.on('data', (chunk) => other.write(chunk));
+      socket.on('data', (chunk: Buffer) => {
+        other.write(pretended === undefined ? chunk : withCount(chunk, pretended));
+      });
       socket.on('error', () => undefined);
       socket.on('close', () => {
         sockets.delete(socket);
@@ -65,6 +70,9 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       state = 'cut';
       for (const socket of sockets) socket.destroy();
     },
+    pretendInserted(count) {
+      pretended = count;
+    },
     restore() {
       state = 'open';
       for (const socket of sockets) socket.resume();
@@ -75,4 +83,12 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       await once(server, 'close');
     },
   };
+}
+
+/** The tag of CommandComplete is "INSERT 0 " and the number of rows; one digit keeps the message as long as it was. */
+function withCount(chunk: Buffer, count: number): Buffer {
+  return Buffer.from(
+    chunk.toString('latin1').replaceAll(/INSERT 0 \d\0/g, `INSERT 0 ${count}\0`),
+    'latin1',
+  );
 }
