@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../src/auth/access-token.js';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
 import { openConnection, plantHead, readAnswers } from './setup/raw-http.js';
-import { startService, type TestService } from './setup/service.js';
+import { startService, type Answer, type TestService } from './setup/service.js';
 
 const PLANT = '{"id":1,"name":"a"}';
 
@@ -68,6 +68,23 @@ describe('too many wrong tokens from one address', () => {
   const guess = (service: TestService, headers: Record<string, string> = {}) =>
     service.post(PLANT, { authorization: `Bearer ${generateAccessToken()}`, ...headers });
 
+  /** Sends requests that all arrive before the database says a word. */
+  async function whileFrozen(
+    service: TestService,
+    count: number,
+    send: (i: number) => Promise<Answer>,
+  ): Promise<Answer[]> {
+    let arrived = 0;
+    const onRequest = () => arrived++;
+    service.app.getHttpServer().on('request', onRequest);
+    service.proxy.freeze();
+    const answers = Array.from({ length: count }, (_, i) => send(i));
+    while (arrived < count) await new Promise(setImmediate);
+    service.app.getHttpServer().off('request', onRequest);
+    service.proxy.restore();
+    return Promise.all(answers);
+  }
+
   it('are refused with 429, while a token that was valid works on', async () => {
     const service = await startGuarded();
     try {
@@ -108,6 +125,56 @@ describe('too many wrong tokens from one address', () => {
       const answers = await Promise.all(Array.from({ length: 50 }, () => guess(service)));
       const refused = answers.filter(({ status }) => status === 429);
       expect(refused).toHaveLength(50 - LIMIT);
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('are counted once for each look-up: requests that wait for the verdict are none', async () => {
+    const service = await startGuarded({ DATABASE_TIMEOUT_MS: '20000' });
+    try {
+      const answers = await whileFrozen(service, 50, () => service.post(PLANT));
+      expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(200));
+      const wrong = `Bearer ${generateAccessToken()}`;
+      const refused = await whileFrozen(service, 50, () =>
+        service.post(PLANT, { authorization: wrong }),
+      );
+      expect(refused.map(({ status }) => status)).toEqual(Array(50).fill(401));
+      // One of them counted: all but one of the failures are left.
+      for (let i = 1; i < LIMIT; i++) expect(await guess(service)).toMatchObject({ status: 401 });
+      expect(await guess(service)).toMatchObject({ status: 429 });
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('are none while there is no verdict: many new valid ones at once all get in', async () => {
+    const service = await startGuarded({ DATABASE_TIMEOUT_MS: '20000' });
+    try {
+      const accessTokens = service.app.get(AccessTokensService);
+      const secrets: string[] = [];
+      while (secrets.length < 3 * LIMIT) secrets.push(await accessTokens.create('new'));
+      const answers = await whileFrozen(service, secrets.length, (i) =>
+        service.post(PLANT, { authorization: `Bearer ${secrets[i]}` }),
+      );
+      expect(answers.map(({ status }) => status)).toEqual(Array(secrets.length).fill(200));
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('do not count when they could not be judged, because the database was away', async () => {
+    const service = await startGuarded();
+    try {
+      service.proxy.cut();
+      for (let i = 0; i < 3 * LIMIT; i++) {
+        expect(await service.post(PLANT)).toMatchObject({ status: 503, body: { error: 50300 } });
+        expect(await guess(service)).toMatchObject({ status: 503, body: { error: 50300 } });
+      }
+      const answers = await Promise.all(Array.from({ length: 3 * LIMIT }, () => guess(service)));
+      expect(answers.map(({ status }) => status)).toEqual(Array(3 * LIMIT).fill(503));
+      service.proxy.restore();
+      expect(await service.post(PLANT)).toMatchObject({ status: 200 });
     } finally {
       await service.close();
     }

@@ -1,42 +1,91 @@
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
-import { TooManyAttemptsError } from '../errors/service-error.js';
+import { overloaded, TooManyAttemptsError } from '../errors/service-error.js';
 
 const WINDOW_MS = 60_000;
 
 /** How many addresses are remembered; of more, those that were seen longest ago are forgotten. */
 const MAX_ADDRESSES = 10_000;
 
+/** The look-ups for one address that have no verdict yet, and the requests that wait for one of them to end. */
+interface LookUps {
+  inFlight: number;
+  waiting: (() => void)[];
+}
+
 /**
- * Counts tokens that were not valid by the address they came from. An attempt counts from its beginning:
- * otherwise as many as one likes could be under way at once.
+ * Limits the tokens that an address may send without being valid. Only verdicts count: a token that is being looked
+ * up, or could not be judged, is not a failure.
+ *
+ * As many look-ups as failures are left may be in flight for an address; more wait for a verdict. Otherwise a burst
+ * of guesses would all be looked up before the first of them is known to be wrong.
  */
 export class FailedAttempts {
-  private readonly attempts = new LRUCache<string, number>({
+  private readonly failures = new LRUCache<string, number>({
     max: MAX_ADDRESSES,
     ttl: WINDOW_MS,
     noUpdateTTL: true,
   });
+  private readonly lookUps = new Map<string, LookUps>();
 
-  /** @param limit failures that one address may cause in a minute */
-  constructor(private readonly limit: number) {}
+  /**
+   * @param limit failures that one address may cause in a minute
+   * @param maxWait how long a request may wait for look-ups of the same address, in milliseconds
+   */
+  constructor(
+    private readonly limit: number,
+    private readonly maxWait: number,
+  ) {}
 
   /** @throws TooManyAttemptsError if the address has used up its failures */
-  begin(address: string): void {
+  refuseIfTooMany(address: string): void {
     const network = networkOf(address);
-    const count = this.attempts.get(network) ?? 0;
-    if (count >= this.limit) {
-      const seconds = Math.ceil(this.attempts.getRemainingTTL(network) / 1000);
-      throw new TooManyAttemptsError(Math.max(1, seconds));
-    }
-    this.attempts.set(network, count + 1);
+    if (this.countOf(network) < this.limit) return;
+    const seconds = Math.ceil(this.failures.getRemainingTTL(network) / 1000);
+    throw new TooManyAttemptsError(Math.max(1, seconds));
   }
 
-  /** The attempt was none: the token was valid. */
-  forgive(address: string): void {
+  /** Counts a verdict: the token was not valid. */
+  count(address: string): void {
     const network = networkOf(address);
-    const count = this.attempts.get(network);
-    if (count !== undefined) this.attempts.set(network, Math.max(0, count - 1));
+    this.failures.set(network, this.countOf(network) + 1);
+  }
+
+  /**
+   * Takes one of the look-ups of an address, which `end` gives back.
+   *
+   * @param isNeeded asked whenever a look-up of the address has ended: another request may have sent the same token
+   * @returns false when the look-up is not needed any more
+   * @throws TooManyAttemptsError when verdicts that came in the meantime use up the failures; ServiceError overloaded
+   */
+  async begin(address: string, isNeeded: () => boolean): Promise<boolean> {
+    const network = networkOf(address);
+    const startedAt = performance.now();
+    for (;;) {
+      if (!isNeeded()) return false;
+      this.refuseIfTooMany(address);
+      const lookUps = this.lookUps.get(network) ?? { inFlight: 0, waiting: [] };
+      this.lookUps.set(network, lookUps);
+      if (lookUps.inFlight + this.countOf(network) < this.limit) {
+        lookUps.inFlight++;
+        return true;
+      }
+      if (performance.now() - startedAt >= this.maxWait) throw overloaded();
+      await new Promise<void>((resolve) => lookUps.waiting.push(resolve));
+    }
+  }
+
+  /** Gives back what `begin` took. */
+  end(address: string): void {
+    const network = networkOf(address);
+    const lookUps = this.lookUps.get(network)!;
+    lookUps.inFlight--;
+    if (lookUps.inFlight === 0) this.lookUps.delete(network);
+    for (const goOn of lookUps.waiting.splice(0)) goOn();
+  }
+
+  private countOf(network: string): number {
+    return this.failures.get(network) ?? 0;
   }
 }
 

@@ -8,6 +8,10 @@ export class Questions {
   /** @param limit questions that may be under way at once */
   constructor(private readonly limit: number) {}
 
+  has(key: string): boolean {
+    return this.underWay.has(key);
+  }
+
   /** @throws ServiceError overloaded; and whatever `question` throws */
   async ask(key: string, question: () => Promise<Caller | undefined>): Promise<Caller | undefined> {
     const underWay = this.underWay.get(key);

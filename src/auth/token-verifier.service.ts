@@ -68,11 +68,12 @@ export class TokenVerifierService {
   ) {
     this.ownQuestions = new Questions(config.http.maxPendingRequests);
     this.jwtQuestions = new Questions(config.http.maxPendingRequests);
-    const { failuresPerMinute } = config.auth;
+    const newFailedAttempts = () =>
+      new FailedAttempts(config.auth.failuresPerMinute, config.database.timeout);
     this.failedAttempts = {
-      own: new FailedAttempts(failuresPerMinute),
-      jwt: new FailedAttempts(failuresPerMinute),
-      junk: new FailedAttempts(failuresPerMinute),
+      own: newFailedAttempts(),
+      jwt: newFailedAttempts(),
+      junk: newFailedAttempts(),
     };
     this.jwtVerifier = config.auth.oidc && new JwtVerifier(config.auth.oidc);
     this.checks = new Counter({
@@ -89,9 +90,9 @@ export class TokenVerifierService {
    */
   recall(token: string, connection: object): Caller | undefined {
     const key = this.keyOnConnection(token, connection);
-    const known = this.valid.get(key);
     const now = performance.now();
-    if (known === undefined || !isBelieved(known, now)) return undefined;
+    const known = this.believed(key, now);
+    if (known === undefined) return undefined;
     if (now - known.askedAt >= REFRESH_AGE_MS) {
       // If this fails, the verdict grows old, and the request that then has to wait gets the error.
       this.ask(key, token).catch(() => undefined);
@@ -126,6 +127,11 @@ export class TokenVerifierService {
     }
   }
 
+  private believed(key: string, now: number): Verdict | undefined {
+    const known = this.valid.get(key);
+    return known !== undefined && isBelieved(known, now) ? known : undefined;
+  }
+
   private keyOnConnection(token: string, connection: object): string {
     let last = this.lastTokens.get(connection);
     if (last?.token !== token) {
@@ -135,13 +141,35 @@ export class TokenVerifierService {
     return last.key;
   }
 
+  /** Judges a token that was not valid before: the failures of its address are limited. */
   private async attempt(key: string, token: string, address: string): Promise<Caller | undefined> {
     const failedAttempts = this.failedAttempts[kindOf(token)];
-    failedAttempts.begin(address);
-    if (this.invalid.has(key)) return undefined;
-    const caller = await this.ask(key, token);
-    if (caller !== undefined) failedAttempts.forgive(address);
-    return caller;
+    failedAttempts.refuseIfTooMany(address);
+    if (await failedAttempts.begin(address, () => !this.isJudged(key))) {
+      try {
+        const caller = await this.ask(key, token);
+        if (caller === undefined) failedAttempts.count(address);
+        return caller;
+      } finally {
+        failedAttempts.end(address);
+      }
+    }
+    if (this.invalid.has(key)) {
+      failedAttempts.count(address);
+      return undefined;
+    }
+    // Its verdict counts for the request that asked first.
+    return this.believed(key, performance.now())?.caller ?? this.ask(key, token);
+  }
+
+  /** Whether there is a verdict, or will be without another look-up. */
+  private isJudged(key: string): boolean {
+    return (
+      this.invalid.has(key) ||
+      this.ownQuestions.has(key) ||
+      this.jwtQuestions.has(key) ||
+      this.believed(key, performance.now()) !== undefined
+    );
   }
 
   private async ask(key: string, token: string): Promise<Caller | undefined> {
