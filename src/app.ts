@@ -10,7 +10,7 @@ import { readConfig, type Config } from './config/config.js';
 import { toServiceError } from './errors/error.filter.js';
 import { sendError } from './errors/send-error.js';
 import type { ServiceError } from './errors/service-error.js';
-import { refuseBadHost } from './http/refuse-bad-host.js';
+import { refuseBadRequest } from './http/refuse-bad-request.js';
 import { RequestObserver } from './http/request-observer.js';
 import { createLogger } from './logging/logger.js';
 import { HttpAdapter, UNPARSED_EVENT } from './http/http-adapter.js';
@@ -34,7 +34,7 @@ export async function createApp(
         observer.observe(request, response, () => {
           response.setHeader('X-Content-Type-Options', 'nosniff');
           lifecycle.enter(response);
-          refuseBadHost(request);
+          refuseBadRequest(request);
           next();
         });
       } catch (error) {

@@ -56,6 +56,14 @@ describe('what Node refuses by itself is answered with an Error, too', () => {
       41700,
     ],
     ['a request for a tunnel', 'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n', 404, 40400],
+    ...['gzip, chunked', 'chunked, chunked', 'gzip', 'identity', 'x'].map(
+      (coding): [string, string, number, number] => [
+        `the transfer coding ${coding}`,
+        `POST /plants HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ${coding}\r\n\r\n0\r\n\r\n`,
+        400,
+        40000,
+      ],
+    ),
     ['a target without a path', 'GET http:// HTTP/1.1\r\nHost: x\r\n\r\n', 400, 40000],
     ['headers that never end', 'POST /plants HTTP/1.1\r\nHost: x\r\n', 408, 40800],
   ])('%s', async (_kind, bytes, status, error) => {
@@ -77,6 +85,17 @@ describe('what Node refuses by itself is answered with an Error, too', () => {
   it('a body whose chunks are broken is 40000', async () => {
     const answer = await sendRaw(service.port, head(['Transfer-Encoding: chunked']) + 'zz\r\n');
     expect(JSON.parse(answer.body)).toMatchObject({ error: 40000 });
+  });
+
+  it('a body that is compressed on its way is not stored as if it were plain', async () => {
+    const body = '{"id":12,"name":"a"}';
+    const answer = await sendRaw(
+      service.port,
+      head(['Transfer-Encoding: gzip, chunked']) +
+        `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+    );
+    expect(answer).toMatchObject({ status: 400, headers: { connection: 'close' } });
+    expect(await service.storedPlants()).not.toContainEqual(expect.objectContaining({ id: '12' }));
   });
 
   it('a header field that must be there once is not silently reduced to the first', async () => {

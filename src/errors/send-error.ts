@@ -6,10 +6,7 @@ import { MethodNotAllowedError, TooManyAttemptsError, type ServiceError } from '
 /** Seconds after which a client may try again when the service could not do its work. */
 const RETRY_AFTER_SECONDS = 1;
 
-/**
- * How much of an unread body is taken off the wire after the answer. Closing at once would reset the
- * connection and could destroy the answer on its way; reading on for ever would let anyone keep us busy.
- */
+/** The rest of a body up to this size is read after the response, so that the connection can be used again. */
 const DISCARD_LIMIT_BYTES = 1024 * 1024;
 
 const answeredErrors = new WeakMap<ServerResponse, ServiceError>();
@@ -75,18 +72,16 @@ function errorHeaders(error: ServiceError): Record<string, string> {
   }
 }
 
+/**
+ * Reads the rest of a body that nobody asks for any more. If it may be long, the response says `Connection: close`, and
+ * it is read until the client has the response, or for REQUEST_TIMEOUT_MS.
+ */
 function discardBody(request: IncomingMessage, response: ServerResponse): void {
-  // A client that asked for permission (100 Continue) and did not get it may send the body or not:
-  // the connection cannot be used again (RFC 9110 section 10.1.1).
-  if (request.headers.expect !== undefined) {
-    response.setHeader('Connection', 'close');
-    return;
-  }
-  // Before the answer ends: Node would otherwise take the rest off the wire itself, without a limit.
-  let left = DISCARD_LIMIT_BYTES;
-  request.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) request.destroy();
-  });
+  const { expect, 'content-length': length } = request.headers;
+  // A client that asked for permission (100 Continue) and did not get it may send the body or not: the connection
+  // cannot be used again (RFC 9110 section 10.1.1).
+  const isShort =
+    expect === undefined && length !== undefined && Number(length) <= DISCARD_LIMIT_BYTES;
+  if (!isShort) response.setHeader('Connection', 'close');
   request.resume();
 }

@@ -16,13 +16,11 @@ import { toServiceError } from '../errors/error.filter.js';
 import { errorBody, sendError } from '../errors/send-error.js';
 import { overloaded, ServiceError } from '../errors/service-error.js';
 import { BODY_LIMIT_SETTING } from './json-body.js';
+import { linger, lingerAtEnd } from './linger.js';
 import { unmatchedRoute } from './unmatched-route.js';
 
 /** How often Node looks for requests that took too long. */
 const TIMEOUT_CHECK_INTERVAL_MS = 500;
-
-/** How long a connection is kept after an answer to something that was not HTTP, for the answer to arrive. */
-const LINGER_MS = 1000;
 
 /** Properties that Node's types leave out. */
 type FullServer = Server & { httpAllowHalfOpen: boolean; dropMaxConnection: boolean };
@@ -69,7 +67,7 @@ export class HttpAdapter extends ExpressAdapter {
     const server = createServer(
       {
         ...classesOf(app as unknown as ExpressPrototypes),
-        // Answered by us instead, as an Error: see refuse-bad-host.ts.
+        // Answered by us instead, as an Error: see refuse-bad-request.ts.
         requireHostHeader: false,
         // A header field sent twice is not silently reduced to the first: a second Authorization or
         // Content-Type makes the field invalid.
@@ -88,6 +86,7 @@ export class HttpAdapter extends ExpressAdapter {
     server.timeout = this.config.idleTimeout;
     // A client that has sent everything may close its side, and still reads its answer.
     (server as FullServer).httpAllowHalfOpen = true;
+    server.on('connection', lingerAtEnd);
     answerParserErrors(server);
     this.setHttpServer(server);
     this.httpServer = server;
@@ -171,6 +170,8 @@ function oneByOne(app: Application, { enter }: Additions): RequestListener {
     const request = incoming as Request;
     const response = outgoing as Response;
     const { socket } = request;
+    // RFC 9112 section 9.6: nothing that comes behind the last response is handled.
+    if (!socket.writable) return;
     let connection = connections.get(socket);
     if (connection === undefined) {
       connection = { latest: response, line: [] };
@@ -185,7 +186,7 @@ function oneByOne(app: Application, { enter }: Additions): RequestListener {
     line.push(() => {
       response.on('close', () => {
         line.shift();
-        if (!socket.destroyed) line[0]?.();
+        if (socket.writable) line[0]?.();
       });
       const broken = response === connection.latest ? connection.broken : undefined;
       const error = isLast ? overloaded() : broken;
@@ -240,6 +241,11 @@ function answerParserErrors(server: Server): void {
 
   server.on('clientError', (cause: NodeJS.ErrnoException, socket: Socket) => {
     const error = errorOfParser(cause);
+    if (!socket.writable) {
+      // The connection is gone, or only lingers, and not for ever.
+      if (error.code === ErrorCode.requestTimeout) socket.destroy();
+      return;
+    }
     const connection = connections.get(socket);
     if (connection === undefined) {
       answerRaw(server, socket, error);
@@ -249,9 +255,9 @@ function answerParserErrors(server: Server): void {
     if (answer.req.complete) {
       // Broken is what came behind a request that is still being answered.
       afterAnswer(answer, () => answerRaw(server, socket, error));
-    } else if (answer.headersSent || !socket.writable) {
-      // The rest of a body whose request has had its answer, or of a connection that is gone.
-      socket.destroy();
+    } else if (answer.headersSent) {
+      // The rest of a body whose request has its response already.
+      linger(socket);
     } else if (connection.line.length === 1) {
       answer.setHeader('Connection', 'close');
       sendError(answer.req, answer, error);
@@ -287,15 +293,11 @@ const REASONS: Readonly<Record<number, string>> = {
 
 /** Answers on a connection that has no response object, and closes it. */
 function answerRaw(server: Server, socket: Socket, error: ServiceError): void {
-  if (!socket.writable) {
-    // Answers to what came before may still be on their way.
-    socket.destroySoon();
-    return;
-  }
+  if (!socket.writable) return;
   server.emit(UNPARSED_EVENT, error);
   const status = statusOf(error.code);
   const body = errorBody(error);
-  socket.end(
+  socket.write(
     [
       `HTTP/1.1 ${status} ${REASONS[status]}`,
       'Content-Type: application/json; charset=utf-8',
@@ -305,5 +307,5 @@ function answerRaw(server: Server, socket: Socket, error: ServiceError): void {
       body,
     ].join('\r\n'),
   );
-  socket.setTimeout(LINGER_MS, () => socket.destroy());
+  linger(socket);
 }

@@ -1,0 +1,167 @@
+import { once } from 'node:events';
+import { Agent, request as httpRequest } from 'node:http';
+import type { Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { generateAccessToken } from '../src/auth/access-token.js';
+import { LifecycleService } from '../src/http/lifecycle.service.js';
+import { openConnection, plantHead, readAnswers } from './setup/raw-http.js';
+import { startService, type TestService } from './setup/service.js';
+
+const SHORT = 100_000;
+const LONG = 3_000_000;
+const JSON_TYPE = 'Content-Type: application/json';
+const LIVE = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
+
+/** A response tells the truth about its connection, also one that was sent before the body was read. */
+describe('a response to a body that was not read', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService({ BODY_LIMIT: '1000', MAX_PENDING_REQUESTS: '1' });
+  });
+  afterAll(() => service.close());
+
+  const plain = (method: string, path: string, lines: string[]) =>
+    [`${method} ${path} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n');
+  const post = (lines: string[]) => plantHead(service.token, lines);
+
+  /** Holds the only place, and gives it back. */
+  async function occupy(): Promise<Socket> {
+    const socket = await openConnection(service.port);
+    socket.write(post([JSON_TYPE, 'Content-Length: 20']) + '{"id":');
+    while ((await service.metric('plant_store_pending_requests')) === 0) await turn();
+    return socket;
+  }
+
+  const CASES: [number, (lines: string[]) => string][] = [
+    [40002, (lines) => post(['Content-Type: text/plain', ...lines])],
+    [40003, (lines) => post([JSON_TYPE, ...lines])],
+    [40100, (lines) => plain('POST', '/plants', lines)],
+    [40101, (lines) => plantHead('wrong', lines)],
+    [40400, (lines) => plain('POST', '/nowhere', lines)],
+    [40500, (lines) => plain('PUT', '/plants', lines)],
+    [40000, (lines) => plain('POST', '/plants', lines).replace('Host: x', 'Host: a b')],
+    [41700, (lines) => post(['Expect: tea', ...lines])],
+  ];
+
+  it.each(CASES)(
+    '%d: is known to be short: it is read, and the connection lives',
+    async (code, head) => {
+      if (code === 41700)
+        return expectLastResponse(service, code, head([`Content-Length: ${SHORT}`]), SHORT);
+      const socket = await openConnection(service.port);
+      await write(socket, head([`Content-Length: ${SHORT}`]) + 'x'.repeat(SHORT) + LIVE);
+      const [refused, next] = await readAnswers(socket, 2);
+      expect(JSON.parse(refused!.body)).toMatchObject({ error: code });
+      expect(refused!.headers['connection']).toBe('keep-alive');
+      expect(next).toMatchObject({ status: 200 });
+      socket.destroy();
+    },
+  );
+
+  it.each(CASES)('%d: is long: it says close, and arrives', async (code, head) => {
+    await expectLastResponse(service, code, head([`Content-Length: ${LONG}`]), LONG);
+  });
+
+  it.each(CASES)('%d: may be long: it says close, and arrives', async (code, head) => {
+    const chunk = `${LONG.toString(16)}\r\n${'x'.repeat(LONG)}\r\n0\r\n\r\n`;
+    await expectLastResponse(service, code, head(['Transfer-Encoding: chunked']), chunk);
+  });
+
+  it('50301', async () => {
+    const other = await occupy();
+    await expectLastResponse(service, 50301, post([JSON_TYPE, `Content-Length: ${LONG}`]), LONG);
+    other.destroy();
+  });
+
+  it('43100: arrives although the header goes on', async () => {
+    await expectLastResponse(service, 43100, `GET /${'x'.repeat(LONG)}`, 0);
+  });
+
+  it('40000: arrives although the garbage goes on', async () => {
+    await expectLastResponse(service, 40000, `garbage\r\n${'x'.repeat(LONG)}`, 0);
+  });
+
+  it('is the last: a plant behind it is not stored', async () => {
+    const body = '{"id":77,"name":"behind"}';
+    const head = plantHead(service.token, [JSON_TYPE, `Content-Length: ${LONG}`]);
+    const behind = plantHead(service.token, [JSON_TYPE, `Content-Length: ${body.length}`]) + body;
+    await expectLastResponse(service, 40003, head, 'x'.repeat(LONG) + behind);
+    expect(await service.storedPlants()).toEqual([]);
+  });
+
+  it('never costs a client that keeps its connections the next request', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    for (let i = 0; i < 50; i++) {
+      expect(await send(agent, 'x'.repeat(1_500_000))).toBe(400);
+      expect(await send(agent, '{}')).toBe(400);
+    }
+    agent.destroy();
+  });
+
+  /** As a client that keeps connections does it: one request after the other, through one agent. */
+  async function send(agent: Agent, body: string): Promise<number> {
+    const request = httpRequest(`${service.url}/plants`, {
+      agent,
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${service.token}`,
+        'content-type': 'application/json',
+        'content-length': body.length,
+      },
+    });
+    // What is left of a body need not get through, once the response is there.
+    const failed = new Promise<never>((_, reject) => {
+      request.on('error', reject);
+    });
+    failed.catch(() => undefined);
+    request.end(body);
+    const responded = new Promise<number>((resolve) => {
+      request.on('response', (response) => {
+        response.resume().once('end', () => resolve(response.statusCode!));
+      });
+    });
+    return Promise.race([responded, failed]);
+  }
+});
+
+// Services of their own, one after the other: Passport knows one strategy in a process.
+describe('a response to a body that was not read, long and last', () => {
+  const head = (token: string) => plantHead(token, [JSON_TYPE, `Content-Length: ${LONG}`]);
+
+  it('42900', async () => {
+    const service = await startService({ AUTH_FAILURES_PER_MINUTE: '1' });
+    await expectLastResponse(service, 40101, head(generateAccessToken()), LONG);
+    await expectLastResponse(service, 42900, head(generateAccessToken()), LONG);
+    await service.close();
+  });
+
+  it('50302', async () => {
+    const service = await startService();
+    service.app.get(LifecycleService).stop();
+    await expectLastResponse(service, 50302, head(service.token), LONG);
+    await service.close();
+  });
+});
+
+const turn = () => new Promise(setImmediate);
+
+/** Sends all before it reads anything, as many clients do. */
+async function expectLastResponse(
+  service: TestService,
+  code: number,
+  head: string,
+  body: number | string,
+): Promise<void> {
+  const socket = await openConnection(service.port);
+  await write(socket, head + (typeof body === 'string' ? body : 'x'.repeat(body)));
+  const answers = await readAnswers(socket);
+  expect(answers).toHaveLength(1);
+  expect(JSON.parse(answers[0]!.body)).toMatchObject({ error: code });
+  expect(answers[0]!.headers['connection']).toBe('close');
+}
+
+async function write(socket: Socket, bytes: string): Promise<void> {
+  socket.pause();
+  if (!socket.write(bytes)) await once(socket, 'drain');
+}
