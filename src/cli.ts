@@ -8,7 +8,7 @@ import { prepareDatabase } from './database/prepare-database.js';
 import { explainStartError } from './start-errors.js';
 import { addTokenCommands, CommandError, UsageError } from './token-commands.js';
 
-const program = new Command('npm run -s')
+const program = new Command('./plant-store')
   .description('Commands of the Plant Store. They work beside a running service.')
   .showHelpAfterError()
   .exitOverride();
