@@ -119,6 +119,10 @@ describe('./plant-store', () => {
       await promisify(execFile)('touch', ['-d', '2020-01-01', built]);
       expect(await help()).toMatchObject({ exitCode: 0 });
       expect(await readFile(built, 'utf8')).not.toContain('// this build');
+      // The build that npm start runs says so beside the log, not in it.
+      const start = await finished(runProgram('npm', ['start', '-s'], { PORT: 'none' }, folder));
+      expect(start.stdout).toBe('');
+      expect(start.stderr).toMatch(/^Building .+\nPORT must be .+\n$/);
     } finally {
       await rm(folder, { recursive: true });
     }
