@@ -12,7 +12,7 @@ export function serveDocument(app: NestExpressApplication, baseUrl: string | und
   // All links on the page are relative to /docs; from /docs/ they would lead astray.
   const express = app.getHttpAdapter().getInstance() as Application;
   express.use(redirectBrowser);
-  express.use('/docs', securityHeaders());
+  express.use('/docs', securityHeaders(baseUrl));
   express.get('/docs/', (_request: Request, response: Response) => {
     response.redirect(308, '../docs');
   });
@@ -26,6 +26,8 @@ export function serveDocument(app: NestExpressApplication, baseUrl: string | und
       persistAuthorization: true,
       tryItOutEnabled: true,
       displayRequestDuration: true,
+      // Without the bar on top: its logo inserts a style that the Content-Security-Policy refuses.
+      layout: 'BaseLayout',
     },
   });
 }
