@@ -21,6 +21,7 @@ WORKDIR /app
 COPY --from=dependencies /app/package.json ./
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+COPY plant-store ./
 # Nothing below /app is written to: the file system may be read-only.
 USER node
 EXPOSE 3000

@@ -19,7 +19,8 @@ export async function withAccessTokens<Result>(
   action: (tokens: AccessTokensService) => Promise<Result>,
 ): Promise<Result> {
   const app = await NestFactory.createApplicationContext(CliModule.register(config), {
-    logger: ['error', 'warn'],
+    // Nest prints warnings on standard output, which carries results only; errors go to standard error.
+    logger: ['error'],
     abortOnError: false,
   });
   try {

@@ -5,12 +5,23 @@ import { withAccessTokens } from './cli.module.js';
 import { readConfig } from './config/config.js';
 import { joinDatabase, type OpenDatabase } from './database/open-database.js';
 import { prepareDatabase } from './database/prepare-database.js';
+import { OutputError, writeResult } from './standard-output.js';
 import { explainStartError } from './start-errors.js';
 import { addTokenCommands, CommandError, UsageError } from './token-commands.js';
 
-const program = new Command('npm run -s')
+/** A token, a part of one, or what may be the rest of one without its beginning. */
+const TOKEN_PARTS = /plantstore_\w*|[0-9A-Za-z]{20,}/gi;
+
+// A command that did its work must not end with an error because nobody reads what it says about it.
+process.stderr.on('error', () => undefined);
+
+const program = new Command('./plant-store')
   .description('Commands of the Plant Store. They work beside a running service.')
   .showHelpAfterError()
+  .configureOutput({
+    // Commander repeats what it does not understand, and that may be a token.
+    outputError: (text, write) => write(text.replace(TOKEN_PARTS, '…')),
+  })
   .exitOverride();
 
 addTokenCommands(program.command('token').description('access tokens'), withTokens);
@@ -24,7 +35,7 @@ program
   .command('openapi')
   .description('print the OpenAPI document')
   .action(async () => {
-    process.stdout.write(`${JSON.stringify(await describeApp(), null, 2)}\n`);
+    await writeResult(JSON.stringify(await describeApp(), null, 2));
   });
 
 /** Runs `action` on the database of the settings, with its schema up to date. */
@@ -50,8 +61,11 @@ try {
     // Commander has said what is wrong, or shown the help that was asked for.
     process.exitCode = error.exitCode === 0 ? 0 : 2;
   } else {
-    const isOurs = error instanceof CommandError || error instanceof UsageError;
-    process.stderr.write(`${isOurs ? error.message : explainStartError(error)}\n`);
+    const message =
+      error instanceof CommandError || error instanceof UsageError || error instanceof OutputError
+        ? error.message
+        : explainStartError(error);
+    process.stderr.write(`${message}\n`);
     process.exitCode = error instanceof UsageError ? 2 : 1;
   }
 }

@@ -16,7 +16,7 @@ async function start(): Promise<void> {
   const isEmbedded = config.database.url === undefined;
   const logger = createLogger(config.log);
   // On the embedded database there is a person in front of it; a log is for programs.
-  const say = isEmbedded ? print : (text: string) => logger.info(text);
+  const say = isEmbedded ? tellPerson : (text: string) => logger.info(text);
   if (isEmbedded) {
     say(`Opening the embedded Postgres in ${config.database.dataDir} …`);
   }
@@ -81,8 +81,10 @@ curl -X POST ${url}/plants -H 'Authorization: Bearer ${token}' -H 'Content-Type:
 `;
 }
 
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+/** Standard output that is no terminal carries the log, which programs read as JSON. */
+function tellPerson(text: string): void {
+  const stream = process.stdout.isTTY ? process.stdout : process.stderr;
+  stream.write(`${text}\n`);
 }
 
 function exitWith(error: unknown): never {

@@ -1,7 +1,12 @@
 import { createInterface } from 'node:readline/promises';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { isWellFormedAccessToken } from './auth/access-token.js';
-import type { AccessTokenInfo, AccessTokensService } from './auth/access-tokens.service.js';
+import { findAccessTokens, mayHoldAccessToken } from './auth/access-token.js';
+import type {
+  AccessTokenInfo,
+  AccessTokensService,
+  ShowToken,
+} from './auth/access-tokens.service.js';
+import { refuseUnreadOutput, writeResult } from './standard-output.js';
 
 /** Runs an action with the service class that the guard uses. */
 type WithTokens = (action: (tokens: AccessTokensService) => Promise<void>) => Promise<void>;
@@ -27,10 +32,11 @@ export function addTokenCommands(program: Command, withTokens: WithTokens): void
       'how long it works, such as 90d (default: until it is revoked)',
       parseLifetime,
     )
-    .action((name: string, options: { expires?: number }) => {
+    .action(async (name: string, options: { expires?: number }) => {
       checkName(name);
-      return withTokens(async (tokens) => {
-        print(await tokens.create(name, options.expires));
+      refuseUnreadOutput();
+      await withTokens(async (tokens) => {
+        await printNewToken((show) => tokens.create(name, options.expires, show));
       });
     });
 
@@ -41,29 +47,41 @@ export function addTokenCommands(program: Command, withTokens: WithTokens): void
     .action((options: { json?: boolean }) =>
       withTokens(async (tokens) => {
         const list = (await tokens.list()).map((token) => ({ ...token, status: statusOf(token) }));
-        print(options.json === true ? JSON.stringify(list, null, 2) : tableOf(list));
+        await writeResult(options.json === true ? JSON.stringify(list, null, 2) : tableOf(list));
       }),
     );
 
   program
     .command('revoke')
     .description('end a token, or all of a name, for good')
-    .argument('<name|id|token>', 'as "token list" shows it; a token that leaked may be pasted')
+    .argument(
+      '<name|id|token...>',
+      'as "token list" shows it; a text with leaked tokens may be pasted',
+    )
     .option('--yes', 'do not ask')
-    .action((nameOrId: string, options: { yes?: boolean }) =>
-      withTokens(async (tokens) => {
-        const live = isWellFormedAccessToken(nameOrId)
-          ? await tokens.findLiveByToken(nameOrId)
-          : await tokens.findLive(nameOrId);
-        if (live.length === 0) throw new CommandError(noLiveToken(nameOrId));
+    // A pasted curl line has options of its own.
+    .allowUnknownOption()
+    .action((words: string[], options: { yes?: boolean }) => {
+      const text = words.join(' ');
+      const leaked = findAccessTokens(text);
+      if (leaked.length === 0 && words.some((word) => word.startsWith('-'))) {
+        throw new UsageError('Unknown option. The only one is --yes.');
+      }
+      return withTokens(async (tokens) => {
+        const live =
+          leaked.length > 0 ? await tokens.findLiveByTokens(leaked) : await tokens.findLive(text);
+        if (live.length === 0) throw new CommandError(noLiveToken(text));
         if (options.yes !== true) {
           const names = live.map(({ id, name }) => `${name} (${id})`).join(', ');
           await confirm(`This ends ${names} within five seconds, and cannot be undone.`);
         }
         await tokens.revoke(live.map(({ id }) => id));
         tell(`Revoked ${live.map(({ id }) => id).join(', ')}.`);
-      }),
-    );
+        const others = leaked.length - live.length;
+        if (others > 0)
+          tell(`Not live before: ${others} of the ${leaked.length} tokens in the text.`);
+      });
+    });
 
   program
     .command('rotate')
@@ -82,13 +100,15 @@ export function addTokenCommands(program: Command, withTokens: WithTokens): void
     .option('--yes', 'do not ask, with a grace below one hour')
     .action((name: string, options: { grace: number; expires?: number; yes?: boolean }) => {
       checkName(name);
+      refuseUnreadOutput();
       return withTokens(async (tokens) => {
         if (options.grace < GRACE_THAT_ASKS_MS && options.yes !== true) {
-          await confirm(`This ends all tokens of ${name} soon, and cannot be undone.`);
+          await confirm('This ends all tokens of this name soon, and cannot be undone.');
         }
-        const token = await tokens.rotate(name, options.grace, options.expires);
+        const token = await printNewToken((show) =>
+          tokens.rotate(name, options.grace, options.expires, show),
+        );
         if (token === undefined) throw new CommandError(noLiveToken(name));
-        print(token);
       });
     });
 }
@@ -96,18 +116,45 @@ export function addTokenCommands(program: Command, withTokens: WithTokens): void
 /** A shorter grace may be over before the new token is where it is needed. */
 const GRACE_THAT_ASKS_MS = 3_600_000;
 
-/** Says nothing of a token: what is written to a terminal stays there. */
-const noLiveToken = (name: string) =>
-  TOKEN_INSIDE.test(name)
-    ? 'This token is not live. "token list" shows all tokens.'
-    : `There is no live token "${name}". "token list" shows all tokens.`;
+/**
+ * Prints the token that `make` shows, before it is committed.
+ *
+ * @param make resolves when the token is committed
+ */
+async function printNewToken<Result>(make: (show: ShowToken) => Promise<Result>): Promise<Result> {
+  let isPrinted = false;
+  try {
+    return await make(async (token) => {
+      await writeResult(token);
+      isPrinted = true;
+    });
+  } catch (error) {
+    if (isPrinted)
+      tell('The printed token was not stored for certain. Do not use it; make another.');
+    throw error;
+  }
+}
 
-const TOKEN_INSIDE = /plantstore_[0-9A-Za-z]{49}/;
+/** Repeats nothing of what was typed: it may be a part of a token, and what is on a terminal stays there. */
+function noLiveToken(text: string): string {
+  const reason =
+    findAccessTokens(text).length > 0
+      ? 'No token in this text is live.'
+      : mayHoldAccessToken(text)
+        ? 'This is not a whole token: characters are missing or wrong. Paste all of it, or use its name or id.'
+        : 'There is no live token of this name or id.';
+  return `${reason} "./plant-store token list" shows all tokens.`;
+}
+
 const NAME = /^(?=.*[\p{L}\p{N}])[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,100}$/u;
 
 /** Names are shown in lists and logs, so they must be readable, and no tokens. */
 function checkName(name: string): void {
-  if (TOKEN_INSIDE.test(name)) throw new UsageError('This is a token, not a name.');
+  if (mayHoldAccessToken(name)) {
+    throw new UsageError(
+      'This is a token or a part of one, not a name: no name has "plantstore_" in it.',
+    );
+  }
   if (!NAME.test(name)) {
     throw new UsageError('A name has 1 to 100 visible characters, a letter or a digit among them.');
   }
@@ -155,7 +202,10 @@ function tableOf(list: readonly (AccessTokenInfo & { status: string })[]): strin
       timeOf(token.lastUsedAt),
     ]),
   ];
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const widths = rows[0]!.map((_, column) =>
+    // Not Math.max(...): so many arguments overflow the stack.
+    rows.reduce((width, row) => Math.max(width, row[column]!.length), 0),
+  );
   return rows
     .map((row) =>
       row
@@ -181,10 +231,6 @@ async function confirm(warning: string): Promise<void> {
   } finally {
     prompt.close();
   }
-}
-
-function print(result: string): void {
-  process.stdout.write(`${result}\n`);
 }
 
 /** For people, who also see standard error; programs read standard output. */

@@ -158,6 +158,40 @@ describe('the OpenAPI document', () => {
   });
 });
 
+it.each([
+  [{}, "'self'"],
+  [{ BASE_URL: 'https://Plants.example.org/store' }, "'self' https://plants.example.org"],
+  [{ BASE_URL: 'http://plants.example.org:8080' }, "'self' http://plants.example.org:8080"],
+  [{ BASE_URL: 'http://[::1]:3000' }, "'self' http:"],
+])('the page of Swagger UI may load its own files and call BASE_URL: %j', async (env, sources) => {
+  const service = await startService(env);
+  try {
+    const { headers } = await service.request('/docs');
+    const policy = headers
+      .get('content-security-policy')!
+      .split('; ')
+      .map((it) => it.split(' '));
+    const { 'style-src': styles, ...others } = Object.fromEntries(
+      policy.map(([name, ...values]) => [name!, values.join(' ')]),
+    );
+    expect(others).toEqual({
+      'default-src': "'none'",
+      'script-src': "'self'",
+      'img-src': "'self' data:",
+      'connect-src': sources,
+      'base-uri': "'none'",
+      'form-action': "'none'",
+      'frame-ancestors': "'none'",
+    });
+    expect(styles).toMatch(/^'self' 'unsafe-hashes'( 'sha256-[\w+/]{43}='){3}$/);
+    // A page among the files of the library.
+    const other = await service.request('/docs/oauth2-redirect.html');
+    expect(other.headers.get('content-security-policy')).toContain("style-src 'self'; ");
+  } finally {
+    await service.close();
+  }
+});
+
 it('BASE_URL becomes the default of base_url', async () => {
   const service = await startService({ BASE_URL: 'https://plants.example.org/store/' });
   try {

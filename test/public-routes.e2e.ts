@@ -39,6 +39,46 @@ describe('every route asks for a token', () => {
     ]);
   });
 
+  const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+
+  it.each([
+    ['GET', '/', BROWSER],
+    ['HEAD', '/', BROWSER],
+    ['GET', '/?from=bookmark', 'application/json, text/html;q=0.1'],
+  ])(
+    '%s %s redirects a browser to /docs, behind a prefix as well',
+    async (method, path, accept) => {
+      const answer = await service.request(path, {
+        method,
+        headers: { accept },
+        redirect: 'manual',
+      });
+      expect(answer.status).toBe(302);
+      expect(answer.headers.get('location')).toBe('docs');
+      expect(answer.headers.get('vary')).toBe('Accept');
+      const page = await service.request(path, { headers: { accept } });
+      expect(page).toMatchObject({ status: 200, body: expect.stringContaining('swagger-ui') });
+    },
+  );
+
+  it.each(['*/*', 'application/json', 'text/html;q=0', 'text/htmlx', ''])(
+    'GET / with Accept %j is 40400 and names /docs',
+    async (accept) => {
+      const answer = await service.request('/', { headers: { accept }, redirect: 'manual' });
+      expect(answer).toMatchObject({
+        status: 404,
+        body: { error: 40400, message: expect.stringContaining('/docs') },
+      });
+      expect(answer.headers.get('vary')).toBe('Accept');
+    },
+  );
+
+  it.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])('%s / is 40400 for a browser', async (method) => {
+    const answer = await service.request('/', { method, headers: { accept: BROWSER } });
+    expect(answer).toMatchObject({ status: 404, body: { error: 40400 } });
+    expect(answer.headers.get('allow')).toBeNull();
+  });
+
   it.each(['/health/live', '/health/ready'])('%s says ok', async (path) => {
     expect(await service.request(path)).toMatchObject({ status: 200, body: { status: 'ok' } });
   });

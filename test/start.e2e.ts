@@ -34,6 +34,8 @@ describe('started on the embedded database', () => {
     started.push(command);
     return command;
   };
+  const inUse = () =>
+    new RegExp(`^Opening .+\n${dataDir} is in use by another process of the Plant Store\\.\n$`);
   const curlOf = async (service: Command) => (await service.waitFor(/^curl .*$/m))[0];
   const run = async (curl: string) => (await promisify(execFile)('sh', ['-c', curl])).stdout;
 
@@ -46,12 +48,27 @@ describe('started on the embedded database', () => {
     expect((await fetch(docs!)).status).toBe(200);
     first.process.kill('SIGTERM');
     expect(await first.exit()).toBe(0);
-    expect(first.stderr).toBe('');
 
     const second = start();
     const other = (await curlOf(second)).replace('"tag": "Equisetum"', '"tag": "other"');
     expect(JSON.parse(await run(`${other} -sS`))).toMatchObject({ error: 40006 });
   });
+
+  it.each(['1', '2'])(
+    'writes nothing but JSON to a standard output that is no terminal, with WEB_CONCURRENCY=%s',
+    async (workers) => {
+      const service = start({ WEB_CONCURRENCY: workers });
+      const [, url] = await service.waitFor(/listens on (\S+)/);
+      await fetch(`${url}/health/live`);
+      service.process.kill('SIGTERM');
+      expect(await service.exit()).toBe(0);
+      const lines = service.stdout.trimEnd().split('\n');
+      expect(lines.map((line) => JSON.parse(line) as object)).toContainEqual(
+        expect.objectContaining({ route: '/health/live', status: 200 }),
+      );
+      expect(service.stderr).toMatch(/Token +plantstore_[0-9A-Za-z]{49}\n/);
+    },
+  );
 
   it('stops at once at the second signal', async () => {
     const service = start({ SHUTDOWN_DELAY_MS: '600000' });
@@ -98,7 +115,7 @@ describe('started on the embedded database', () => {
     await start().waitFor(/listens on/);
     const second = start();
     expect(await second.exit()).toBe(1);
-    expect(second.stderr).toBe(`${dataDir} is in use by another process of the Plant Store.\n`);
+    expect(second.stderr).toMatch(inUse());
   });
 
   it('of many that start at once on one data folder, one serves and the others are refused', async () => {
@@ -118,7 +135,7 @@ describe('started on the embedded database', () => {
     const refused = services.filter((_, i) => outcomes[i] === 'refused');
     for (const service of refused) {
       expect(await service.exit()).toBe(1);
-      expect(service.stderr).toBe(`${dataDir} is in use by another process of the Plant Store.\n`);
+      expect(service.stderr).toMatch(inUse());
     }
   });
 
@@ -170,8 +187,10 @@ describe('started on the embedded database', () => {
     const { port } = other.address() as AddressInfo;
     const service = start({ PORT: String(port) });
     expect(await service.exit()).toBe(1);
-    expect(service.stderr).toBe(
-      `The address 127.0.0.1:${port} is taken by another program. Set PORT to a free one.\n`,
+    expect(service.stderr).toMatch(
+      new RegExp(
+        `^Opening .+\nThe address 127\\.0\\.0\\.1:${port} is taken by another program\\. Set PORT to a free one\\.\n$`,
+      ),
     );
     other.close();
   });
@@ -183,12 +202,12 @@ describe('a start that cannot succeed', () => {
     [
       'a data folder that cannot be made',
       { DATA_DIR: '/dev/null/data' },
-      /^\/dev\/null\/data cannot be written \(ENOTDIR\)\. Set DATA_DIR to a folder of your own\.\n$/,
+      /^Opening .+\n\/dev\/null\/data cannot be written \(ENOTDIR\)\. Set DATA_DIR to a folder of your own\.\n$/,
     ],
     [
       'a data folder in a place where folders cannot be made',
       { DATA_DIR: '/proc/plants' },
-      /^\/proc\/plants cannot be written \(\w+\)\. Set DATA_DIR to a folder of your own\.\n$/,
+      /^Opening .+\n\/proc\/plants cannot be written \(\w+\)\. Set DATA_DIR to a folder of your own\.\n$/,
     ],
     [
       'a database that stays away',

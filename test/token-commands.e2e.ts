@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { runCommand } from './setup/command.js';
+import { generateAccessToken } from '../src/auth/access-token.js';
+import { AccessTokensService } from '../src/auth/access-tokens.service.js';
+import { runCommand, runProgram } from './setup/command.js';
 import { startService, type TestService } from './setup/service.js';
 
 describe('the token commands, beside a running service', () => {
@@ -18,6 +20,19 @@ describe('the token commands, beside a running service', () => {
     const exitCode = await command.exit();
     return { exitCode, stdout: command.stdout, stderr: command.stderr };
   }
+
+  /** Runs a token command with its output sent elsewhere by the shell, such as `>/dev/full`. */
+  async function redirected(redirection: string, ...args: string[]) {
+    const command = runProgram(
+      'sh',
+      ['-c', `exec "$0" dist/cli.js token "$@" ${redirection}`, process.execPath, ...args],
+      { DATABASE_URL: service.database.url },
+    );
+    const exitCode = await command.exit();
+    return { exitCode, stdout: command.stdout, stderr: command.stderr };
+  }
+
+  const tokens = () => service.app.get(AccessTokensService);
 
   const status = async (secret: string) =>
     (await service.post('{"id":1,"name":"a"}', { authorization: `Bearer ${secret.trim()}` }))
@@ -113,6 +128,131 @@ describe('the token commands, beside a running service', () => {
     expect(await list()).toHaveLength(1);
   });
 
+  it.each<[string, (token: string) => string[]]>([
+    ['blanks and a line break', (token) => [` ${token}\n`]],
+    ['its scheme', (token) => [`Bearer ${token}`]],
+    ['the header field, unquoted', (token) => ['Authorization:', 'Bearer', token]],
+    ['quotes and a comma, as in JSON', (token) => [`"token":"${token}",`]],
+    ['characters that would fit a token on both sides', (token) => [`x${token}x`]],
+    [
+      'a whole curl line',
+      (token) => [`curl -X POST http://x/plants -H 'Authorization: Bearer ${token}' -d '{"id":1}'`],
+    ],
+    [
+      'a whole curl line, unquoted',
+      (token) => ['curl', '-sS', '-X', 'POST', '-H', `Authorization: Bearer ${token}`, '-d', '{}'],
+    ],
+  ])('revoke finds a token with %s around it', async (_around, textOf) => {
+    const leaked = await tokens().create('greenhouse');
+    expect(await token('revoke', ...textOf(leaked), '--yes')).toMatchObject({ exitCode: 0 });
+    expect(await tokens().findLive('greenhouse')).toEqual([]);
+  });
+
+  it('revoke ends all tokens in a text, and says that others were not live', async () => {
+    const leaked = [
+      await tokens().create('greenhouse'),
+      await tokens().create('shed'),
+      generateAccessToken(),
+    ];
+    await tokens().create('other');
+    const revoked = await token('revoke', '--yes', leaked.join(' and '));
+    expect(revoked).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(revoked.stderr).toContain('1 of the 3 tokens');
+    const states = (await list()).map(({ name, status }) => [name, status]);
+    expect(states).toEqual([
+      ['greenhouse', 'revoked'],
+      ['shed', 'revoked'],
+      ['other', 'live'],
+    ]);
+  });
+
+  it('no message repeats a token or a part of one', async () => {
+    const whole = generateAccessToken();
+    const mistyped = `${whole.slice(0, -1)}${whole.endsWith('A') ? 'B' : 'A'}`;
+    const cutOff = whole.slice(0, 20);
+    const rest = whole.slice(11);
+    const commands = [
+      ['revoke', `Bearer ${whole}`],
+      ['revoke', mistyped],
+      ['revoke', cutOff],
+      ['revoke', rest],
+      ['rotate', mistyped],
+      ['rotate', rest, '--grace', '0'],
+      ['create', cutOff],
+      ['create', whole.replace('plant', 'Plant').slice(0, -1)],
+      ['create', 'x', '--expires', whole],
+      [mistyped],
+      [rest],
+      [`--${cutOff}`],
+    ];
+    for (const args of commands) {
+      const { exitCode, stdout, stderr } = await token(...args);
+      expect({ args, exitCode }).not.toMatchObject({ exitCode: 0 });
+      expect(stdout).toBe('');
+      expect(stderr).not.toContain(whole.slice(11, 20));
+    }
+    expect(await list()).toEqual([]);
+  });
+
+  it.each([
+    ['>/dev/full', 'ENOSPC'],
+    ['>/dev/null', '/dev/null'],
+    ['>&-', 'closed'],
+  ])('makes no token that cannot be printed: %s', async (redirection, reason) => {
+    const old = await tokens().create('greenhouse');
+    const before = await tokens().list();
+    for (const args of [
+      ['create', 'shed'],
+      ['rotate', 'greenhouse', '--grace', '0', '--yes'],
+    ]) {
+      const result = await redirected(redirection, ...args);
+      expect(result).toMatchObject({ exitCode: 1, stdout: '' });
+      expect(result.stderr).toMatch(/^Standard output .+ Run the command again with .+\n$/);
+      expect(result.stderr).toContain(reason);
+    }
+    expect(await tokens().list()).toEqual(before);
+    expect(await status(old)).toBe(200);
+  });
+
+  it('makes no token for a reader that is gone', async () => {
+    const create = runCommand(['dist/cli.js', 'token', 'create', 'shed'], {
+      DATABASE_URL: service.database.url,
+    });
+    create.process.stdout.destroy();
+    expect(await create.exit()).toBe(1);
+    expect(create.stderr).toMatch(/^Standard output could not be written \(EPIPE\), .+\n$/);
+    expect(await list()).toEqual([]);
+  });
+
+  it('list says in one line that it cannot be printed', async () => {
+    const result = await redirected('>/dev/full', 'list');
+    expect(result.exitCode).toBe(1);
+    expect(result.stderr).toMatch(/^Standard output could not be written \(ENOSPC\), .+\n$/);
+  });
+
+  it('what cannot be said on standard error changes nothing', async () => {
+    await token('create', 'greenhouse');
+    expect(await redirected('2>/dev/full', 'revoke', 'greenhouse', '--yes')).toMatchObject({
+      exitCode: 0,
+    });
+    expect(await list()).toMatchObject([{ status: 'revoked' }]);
+  });
+
+  it('list shows 150,000 tokens, the oldest first', async () => {
+    await service.database.query(`
+      INSERT INTO access_tokens (id, name, hash, created_at)
+      SELECT substr(md5(i::text), 1, 12), i::text, sha256(i::text::bytea), now() - i * interval '1 second'
+      FROM generate_series(1, 150000) AS i`);
+    const table = await token('list');
+    expect(table).toMatchObject({ exitCode: 0, stderr: '' });
+    const names = table.stdout
+      .trimEnd()
+      .split('\n')
+      .slice(1)
+      .map((line) => Number(line.split(/ +/)[1]));
+    expect(names).toEqual(Array.from({ length: 150_000 }, (_, i) => 150_000 - i));
+  }, 120_000);
+
   it('revoke by id ends that token only, whatever others are called', async () => {
     await token('create', 'greenhouse');
     const [greenhouse] = await list();
@@ -130,8 +270,9 @@ describe('the token commands, beside a running service', () => {
   });
 
   it.each([
-    [['revoke', 'nobody', '--yes'], 1, 'There is no live token "nobody"'],
-    [['rotate', 'nobody'], 1, 'There is no live token "nobody"'],
+    [['revoke', 'nobody', '--yes'], 1, 'There is no live token of this name'],
+    [['rotate', 'nobody'], 1, 'There is no live token of this name'],
+    [['revoke', 'nobody', '--force'], 2, 'Unknown option'],
     [['create'], 2, "missing required argument 'name'"],
     [['create', ''], 2, 'A name has 1 to 100'],
     [['create', 'x', '--expires', 'soon'], 2, 'Use a number and a unit'],

@@ -21,6 +21,17 @@ export function generateAccessToken(): string {
   return unchecked + checksumOf(unchecked);
 }
 
+/** The well-formed tokens in a text, wherever they stand: somebody pasted a header field or a whole command. */
+export function findAccessTokens(text: string): string[] {
+  const candidates = text.match(/plantstore_[0-9A-Za-z]{49}/g) ?? [];
+  return [...new Set(candidates.filter(isWellFormedAccessToken))];
+}
+
+/** Whether a text may hold a token, or a part of one that was mistyped or cut off: it must not be repeated. */
+export function mayHoldAccessToken(text: string): boolean {
+  return text.toLowerCase().includes(PREFIX);
+}
+
 /** Whether this could be a token of ours; says nothing about whether it is one. */
 export function isWellFormedAccessToken(token: string): boolean {
   return (

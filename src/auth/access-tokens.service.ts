@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { Repository, type EntityManager, type SelectQueryBuilder } from 'typeorm';
+import { In, MoreThan, Repository, type EntityManager, type SelectQueryBuilder } from 'typeorm';
 import { runStatement } from '../database/run-statement.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken, hashAccessToken } from './access-token.js';
@@ -18,6 +18,14 @@ const FIND = `SELECT id, name, hash, expires_at FROM access_tokens WHERE hash = 
 const RECORD_USE = `
   UPDATE access_tokens SET last_used_at = now()
   WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`;
+
+/** Few enough rows for one statement to be over long before its time-out. */
+const PAGE_SIZE = 5000;
+
+/** Shows a new token to its user. When that fails, the token is not made. */
+export type ShowToken = (token: string) => Promise<void>;
+
+const showLater: ShowToken = () => Promise.resolve();
 
 /** No name that a person would choose: all tokens of this name end with every start. */
 const DEVELOPMENT = 'development (made at the start)';
@@ -36,10 +44,15 @@ export class AccessTokensService {
    * Makes a token.
    *
    * @param lifetime milliseconds; undefined means for ever
+   * @param show runs before the commit, so that no token stays behind that nobody has seen
    * @returns the token, which cannot be had a second time
    */
-  create(name: string, lifetime?: number): Promise<string> {
-    return this.insert(this.tokens.manager, name, lifetime);
+  create(name: string, lifetime?: number, show: ShowToken = showLater): Promise<string> {
+    return this.tokens.manager.transaction(async (manager) => {
+      const token = await insert(manager, name, lifetime);
+      await show(token);
+      return token;
+    });
   }
 
   /** Makes the token of a developer's own machine; the ones of earlier starts stop working. */
@@ -49,18 +62,30 @@ export class AccessTokensService {
   }
 
   /** All tokens, the oldest first. */
-  list(): Promise<AccessTokenInfo[]> {
-    return this.tokens.find({
-      select: {
-        id: true,
-        name: true,
-        createdAt: true,
-        expiresAt: true,
-        revokedAt: true,
-        lastUsedAt: true,
-      },
-      order: { createdAt: 'ASC', id: 'ASC' },
-    });
+  async list(): Promise<AccessTokenInfo[]> {
+    const tokens: AccessTokenInfo[] = [];
+    let page: AccessTokenInfo[];
+    do {
+      const last = tokens.at(-1);
+      page = await this.tokens.find({
+        select: {
+          id: true,
+          name: true,
+          createdAt: true,
+          expiresAt: true,
+          revokedAt: true,
+          lastUsedAt: true,
+        },
+        // By the primary key: every page is read from the index, however many tokens there are.
+        where: last === undefined ? {} : { id: MoreThan(last.id) },
+        order: { id: 'ASC' },
+        take: PAGE_SIZE,
+      });
+      tokens.push(...page);
+    } while (page.length === PAGE_SIZE);
+    return tokens.sort(
+      (a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1),
+    );
   }
 
   /** The live token with this id, or else all with this name. */
@@ -70,10 +95,10 @@ export class AccessTokensService {
     return selectLive(this.tokens.manager).andWhere({ name: nameOrId }).getMany();
   }
 
-  /** The live token that this is. Only its hash leaves this process. */
-  findLiveByToken(token: string): Promise<AccessTokenInfo[]> {
+  /** Those of these tokens that are live. Only their hashes leave this process. */
+  findLiveByTokens(tokens: readonly string[]): Promise<AccessTokenInfo[]> {
     return selectLive(this.tokens.manager)
-      .andWhere({ hash: hashAccessToken(token) })
+      .andWhere({ hash: In(tokens.map(hashAccessToken)) })
       .getMany();
   }
 
@@ -90,9 +115,15 @@ export class AccessTokensService {
    *
    * @param grace milliseconds in which the old ones still work
    * @param lifetime of the new one, in milliseconds; by default the same as that of the newest old one
+   * @param show runs before the commit: when it fails, the old ones work on as before
    * @returns the new token, or undefined if the name has no live token
    */
-  rotate(name: string, grace: number, lifetime?: number): Promise<string | undefined> {
+  rotate(
+    name: string,
+    grace: number,
+    lifetime?: number,
+    show: ShowToken = showLater,
+  ): Promise<string | undefined> {
     return this.tokens.manager.transaction(async (manager) => {
       const old = await selectLive(manager)
         .andWhere({ name })
@@ -105,7 +136,9 @@ export class AccessTokensService {
          WHERE id = ANY($1)`,
         [old.map(({ id }) => id), grace],
       );
-      return this.insert(manager, name, lifetime ?? lifetimeOf(newest));
+      const token = await insert(manager, name, lifetime ?? lifetimeOf(newest));
+      await show(token);
+      return token;
     });
   }
 
@@ -133,17 +166,17 @@ export class AccessTokensService {
   async recordUse(id: string): Promise<void> {
     await runStatement(this.tokens.manager.dataSource, RECORD_USE, [id]);
   }
+}
 
-  private async insert(manager: EntityManager, name: string, lifetime?: number): Promise<string> {
-    const token = generateAccessToken();
-    // The clock of the database decides about expiry, so it also says when that is.
-    await manager.query(
-      `INSERT INTO access_tokens (id, name, hash, expires_at)
-       VALUES ($1, $2, $3, now() + $4 * interval '1 millisecond')`,
-      [randomBytes(6).toString('hex'), name, hashAccessToken(token), lifetime ?? null],
-    );
-    return token;
-  }
+async function insert(manager: EntityManager, name: string, lifetime?: number): Promise<string> {
+  const token = generateAccessToken();
+  // The clock of the database decides about expiry, so it also says when that is.
+  await manager.query(
+    `INSERT INTO access_tokens (id, name, hash, expires_at)
+     VALUES ($1, $2, $3, now() + $4 * interval '1 millisecond')`,
+    [randomBytes(6).toString('hex'), name, hashAccessToken(token), lifetime ?? null],
+  );
+  return token;
 }
 
 function selectLive(manager: EntityManager): SelectQueryBuilder<AccessTokenEntity> {

@@ -1,14 +1,18 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { SwaggerModule } from '@nestjs/swagger';
-import type { Application, Request, Response } from 'express';
+import type { Application, NextFunction, Request, Response } from 'express';
 import { securityHeaders } from '../http/security-headers.js';
 import { buildDocument } from './document.js';
 
-/** Serves the document at /openapi.json and /openapi.yaml, and Swagger UI at /docs. Open to everybody. */
+/**
+ * Serves the document at /openapi.json and /openapi.yaml, and Swagger UI at /docs, to which it sends browsers that ask
+ * for /. Open to everybody.
+ */
 export function serveDocument(app: NestExpressApplication, baseUrl: string | undefined): void {
   // All links on the page are relative to /docs; from /docs/ they would lead astray.
   const express = app.getHttpAdapter().getInstance() as Application;
-  express.use('/docs', securityHeaders());
+  express.use(redirectBrowser);
+  express.use('/docs', securityHeaders(baseUrl));
   express.get('/docs/', (_request: Request, response: Response) => {
     response.redirect(308, '../docs');
   });
@@ -22,6 +26,25 @@ export function serveDocument(app: NestExpressApplication, baseUrl: string | und
       persistAuthorization: true,
       tryItOutEnabled: true,
       displayRequestDuration: true,
+      // Without the bar on top: its logo inserts a style that the Content-Security-Policy refuses.
+      layout: 'BaseLayout',
     },
   });
+}
+
+/**
+ * No route: for every other client there is nothing at /, so other methods are answered with 404 as well, and not with
+ * 405 and an Allow that promises a GET.
+ */
+function redirectBrowser(request: Request, response: Response, next: NextFunction): void {
+  if (request.path !== '/' || !['GET', 'HEAD'].includes(request.method)) {
+    next();
+    return;
+  }
+  response.vary('Accept');
+  // Of a client that takes everything (*/*), nobody knows that a person sits in front of it.
+  const isBrowser = /\btext\/html\b/i.test(request.headers.accept ?? '') && request.accepts('html');
+  // Relative: the prefix of a proxy stays.
+  if (isBrowser) response.redirect(302, 'docs');
+  else next();
 }

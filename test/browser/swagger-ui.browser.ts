@@ -7,13 +7,22 @@ import { startService, type TestService } from '../setup/service.js';
 
 describe('Swagger UI in a browser', () => {
   let service: TestService;
+  /** Has the address of `service` behind the proxy as its BASE_URL: another origin, or the same behind the proxy. */
+  let serviceWithBaseUrl: TestService;
   let proxy: Server;
   let browser: Browser;
 
+  const proxied = (path: string) =>
+    `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${path}`;
+
   beforeAll(async () => {
-    service = await startService();
-    proxy = startPrefixProxy('/garden/store', service.port);
+    const ports = new Map<string, number>();
+    proxy = startPrefixProxy(ports);
     await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    serviceWithBaseUrl = await startService({ BASE_URL: proxied('/garden/store') });
+    // The last one of a process judges all tokens: Passport knows one strategy of a name.
+    service = await startService();
+    ports.set('/garden/store', service.port).set('/garden/other', serviceWithBaseUrl.port);
     browser = await chromium.launch({
       executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
       args: [
@@ -24,22 +33,28 @@ describe('Swagger UI in a browser', () => {
         '--disable-background-networking',
         '--disable-component-update',
         '--disable-sync',
+        '--host-resolver-rules=MAP plants.example.org 127.0.0.1',
+        // As with TLS: without it, Chromium complains that it ignores Cross-Origin-Opener-Policy.
+        `--unsafely-treat-insecure-origin-as-secure=http://plants.example.org:${service.port}`,
       ],
     });
   });
   afterAll(async () => {
     await browser.close();
     proxy.close();
+    await serviceWithBaseUrl.close();
     await service.close();
   });
 
   it.each([
     ['at the root', () => `${service.url}/docs`],
     ['at the root, with a slash', () => `${service.url}/docs/`],
-    [
-      'behind a path prefix',
-      () => `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/garden/store/docs`,
-    ],
+    ['redirected from /', () => service.url],
+    ['behind a path prefix', () => proxied('/garden/store/docs')],
+    ['behind a path prefix, redirected from /', () => proxied('/garden/store/')],
+    ['under a public name', () => `http://plants.example.org:${service.port}/docs`],
+    ['with BASE_URL of another origin', () => `${serviceWithBaseUrl.url}/docs`],
+    ['with BASE_URL of the same origin', () => proxied('/garden/other/docs')],
   ])(
     '%s: authorize, store a plant, see the answer, reload, store it again',
     async (_where, url) => {
@@ -51,6 +66,10 @@ describe('Swagger UI in a browser', () => {
         if (message.type() === 'error') complaints.push(message.text());
       });
       page.on('pageerror', (error) => complaints.push(error.message));
+      await page.addInitScript({
+        content: `addEventListener('securitypolicyviolation', (event) =>
+          console.error('Refused by the policy:', event.effectiveDirective, event.blockedURI))`,
+      });
 
       await page.goto(url());
       await page.getByRole('button', { name: 'Authorize' }).first().click();
@@ -90,16 +109,28 @@ async function execute(page: Page): Promise<void> {
   });
 }
 
-/** A proxy that serves the service under a prefix and takes the prefix away. */
-function startPrefixProxy(prefix: string, port: number): Server {
+/** A proxy that serves services under prefixes, takes the prefix away, and lets pages of other origins call them. */
+function startPrefixProxy(ports: ReadonlyMap<string, number>): Server {
   return createServer((request, response) => {
-    if (!request.url!.startsWith(`${prefix}/`)) {
-      response.writeHead(502).end();
+    const { method, headers, url } = request;
+    const prefix = [...ports.keys()].find((start) => url!.startsWith(`${start}/`));
+    const { origin } = headers;
+    if (origin !== undefined) {
+      response.setHeader('Access-Control-Allow-Origin', origin);
+      response.setHeader('Access-Control-Allow-Headers', 'authorization, content-type');
+    }
+    if (prefix === undefined || method === 'OPTIONS') {
+      response.writeHead(prefix === undefined ? 502 : 204).end();
       return;
     }
-    const { method, headers, url } = request;
     const upstream = sendRequest(
-      { host: '127.0.0.1', port, method, headers, path: url!.slice(prefix.length) },
+      {
+        host: '127.0.0.1',
+        port: ports.get(prefix),
+        method,
+        headers,
+        path: url!.slice(prefix.length),
+      },
       (answer) => {
         response.writeHead(answer.statusCode!, answer.headers);
         answer.pipe(response);

@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A command of the built service, run as an operator runs it. */
+/** A command, run as an operator runs it. */
 export interface Command {
   readonly process: ChildProcessByStdio<null, Readable, Readable>;
   /** What it wrote so far. */
   readonly stdout: string;
   readonly stderr: string;
-  /** Waits until `pattern` appears on standard output. */
+  /** Waits until `pattern` appears on standard output or standard error. */
   waitFor(pattern: RegExp): Promise<RegExpExecArray>;
   /** Waits for its end. */
   exit(): Promise<number | null>;
@@ -19,8 +19,18 @@ export interface Command {
 
 /** @param args the script in dist/ and its arguments */
 export function runCommand(args: string[], env: Record<string, string> = {}): Command {
-  const child = spawn(process.execPath, args, {
-    cwd: ROOT,
+  return runProgram(process.execPath, args, env);
+}
+
+/** @param cwd the working directory, by default the root of the project */
+export function runProgram(
+  file: string,
+  args: string[],
+  env: Record<string, string> = {},
+  cwd = ROOT,
+): Command {
+  const child = spawn(file, args, {
+    cwd,
     // Nothing of the test's own environment, where DATABASE_URL may be set.
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -40,13 +50,17 @@ export function runCommand(args: string[], env: Record<string, string> = {}): Co
     },
     async waitFor(pattern) {
       for (;;) {
-        const match = pattern.exec(stdout);
+        const match = pattern.exec(stdout) ?? pattern.exec(stderr);
         if (match !== null) return match;
+        const output = new AbortController();
         const ended = await Promise.race([
-          once(child.stdout, 'data').then(() => false),
+          ...[child.stdout, child.stderr].map((stream) =>
+            once(stream, 'data', { signal: output.signal }).then(() => false),
+          ),
           exited.then(() => true),
         ]);
-        if (ended && !pattern.test(stdout)) {
+        output.abort();
+        if (ended && !pattern.test(stdout) && !pattern.test(stderr)) {
           throw new Error(
             `The command ended before it wrote ${String(pattern)}: ${stdout}${stderr}`,
           );

@@ -1,0 +1,135 @@
+import { execFile } from 'node:child_process';
+import { appendFile, cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ROOT, runProgram, type Command } from './setup/command.js';
+import { openTestDatabase, type TestDatabase } from './setup/database.js';
+
+const NAME = `Anna's  "green\\house" $HOME * \`id\``;
+
+describe('./plant-store', () => {
+  let database: TestDatabase;
+  let project: string;
+
+  /** A copy of the project whose settings name the test's database. */
+  async function copyProject(...names: string[]): Promise<string> {
+    // Blanks and quotes, as folders of people have them.
+    const folder = await mkdtemp(join(tmpdir(), "plant store's "));
+    for (const name of ['plant-store', 'package.json', '.npmrc', ...names]) {
+      await cp(join(ROOT, name), join(folder, name), { recursive: true });
+    }
+    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    await writeFile(join(folder, '.env'), `DATABASE_URL=${database.url}\n`);
+    return folder;
+  }
+
+  beforeAll(async () => {
+    database = await openTestDatabase();
+    // As in the container: the build, and nothing to build it from.
+    project = await copyProject('dist');
+    await finished(run(project, 'migrate'));
+  });
+  beforeEach(() => database.query('TRUNCATE access_tokens'));
+  afterAll(async () => {
+    await rm(project, { recursive: true });
+    await database.close();
+  });
+
+  const run = (folder: string, ...args: string[]) =>
+    runProgram(join(folder, 'plant-store'), args, {}, tmpdir());
+  const tokens = () =>
+    database.query<{ name: string; hours: number | null }>(
+      `SELECT name, round(extract(epoch FROM expires_at - created_at) / 3600)::int AS hours
+       FROM access_tokens ORDER BY created_at`,
+    );
+
+  it('keeps options and characters, from any working directory, with the settings of its folder', async () => {
+    const create = await finished(run(project, 'token', 'create', NAME, '--expires', '1d'));
+    expect(create).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(create.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
+    expect(await tokens()).toEqual([{ name: NAME, hours: 24 }]);
+  });
+
+  it('works behind a symbolic link', async () => {
+    const link = join(project, 'link');
+    await symlink(join(project, 'plant-store'), link);
+    expect(await finished(runProgram(link, ['token', 'list'], {}, tmpdir()))).toMatchObject({
+      exitCode: 0,
+      stderr: '',
+    });
+  });
+
+  it('is what npm run token -- calls', async () => {
+    const args = ['run', '-s', 'token', '--', 'create', NAME, '--expires', '1d'];
+    const create = await finished(runProgram('npm', args, {}, project));
+    expect(create).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await tokens()).toEqual([{ name: NAME, hours: 24 }]);
+  });
+
+  it('hands exit codes and signals on', async () => {
+    expect(await finished(run(project, 'token', 'destroy'))).toMatchObject({ exitCode: 2 });
+    expect(await finished(run(project, 'token', 'rotate', 'nobody'))).toMatchObject({
+      exitCode: 1,
+    });
+    const waiting = runProgram(join(project, 'plant-store'), ['migrate'], {
+      DATABASE_URL: 'postgres://me@127.0.0.1:1/plants',
+    });
+    await waiting.waitFor(/Waiting for the database/);
+    waiting.process.kill('SIGTERM');
+    await waiting.exit();
+    expect(waiting.process.signalCode).toBe('SIGTERM');
+  });
+
+  it('names itself in its help', async () => {
+    const { stdout } = await finished(run(project, 'token', 'create', '--help'));
+    expect(stdout).toMatch(/^Usage: \.\/plant-store token create \[options\] <name>\n/);
+  });
+
+  it("runs on the machine's Node where none is pinned, and says when nothing is installed", async () => {
+    const bare = await copyProject('dist');
+    try {
+      await rm(join(bare, 'node_modules'));
+      const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
+      const call = () =>
+        finished(runProgram(join(bare, 'plant-store'), ['--help'], { PATH: path }));
+      const missing = await call();
+      expect(missing).toMatchObject({ exitCode: 1, stdout: '' });
+      expect(missing.stderr).toContain('Run: npm ci');
+      // Node finds the packages above the build, and no folder .bin stands beside the program.
+      await cp(join(ROOT, 'package.json'), join(bare, 'node_modules/package.json'));
+      await symlink(join(ROOT, 'node_modules'), join(bare, 'dist/node_modules'));
+      expect(await call()).toMatchObject({ exitCode: 0, stderr: '' });
+    } finally {
+      await rm(bare, { recursive: true });
+    }
+  });
+
+  it('builds when the build is missing or older than the sources, and only then', async () => {
+    const sources = ['src', 'tsconfig.json', 'tsconfig.build.json', 'nest-cli.json'];
+    const folder = await copyProject(...sources);
+    try {
+      const built = join(folder, 'dist/cli.js');
+      const help = () => finished(run(folder, '--help'));
+      expect(await help()).toMatchObject({ exitCode: 0, stderr: '' });
+      await appendFile(built, '// this build\n');
+      expect(await help()).toMatchObject({ exitCode: 0 });
+      expect(await readFile(built, 'utf8')).toContain('// this build');
+      await promisify(execFile)('touch', ['-d', '2020-01-01', built]);
+      expect(await help()).toMatchObject({ exitCode: 0 });
+      expect(await readFile(built, 'utf8')).not.toContain('// this build');
+      // The build that npm start runs says so beside the log, not in it.
+      const start = await finished(runProgram('npm', ['start', '-s'], { PORT: 'none' }, folder));
+      expect(start.stdout).toBe('');
+      expect(start.stderr).toMatch(/^Building .+\nPORT must be .+\n$/);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }, 120_000);
+});
+
+async function finished(command: Command) {
+  const exitCode = await command.exit();
+  return { exitCode, stdout: command.stdout, stderr: command.stderr };
+}
