@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { PGlite } from '@electric-sql/pglite';
+import { StartError } from '../errors/start-error.js';
 import { createPostgresSocketServer } from './postgres-socket-server.js';
 
 /** A running embedded Postgres: where to reach it, and how to stop it. */
@@ -14,13 +15,8 @@ export interface EmbeddedPostgres {
 }
 
 /** Another process has this data folder open. */
-export class DataDirInUseError extends Error {
+export class DataDirInUseError extends StartError {
   override readonly name = 'DataDirInUseError';
-}
-
-/** The data folder cannot be created or written. */
-export class DataDirNotWritableError extends Error {
-  override readonly name = 'DataDirNotWritableError';
 }
 
 /** The name libpq and pg derive from port 5432. */
@@ -32,7 +28,7 @@ const SOCKET_NAME = '.s.PGSQL.5432';
  *
  * @param isShared whether other processes may join: a command that is soon over is no good host
  * @throws DataDirInUseError when another process has the folder open
- * @throws DataDirNotWritableError when the folder cannot be used
+ * @throws StartError when the folder cannot be used
  */
 export async function startEmbeddedPostgres(
   dataDir: string,
@@ -79,7 +75,7 @@ async function prepareDataDir(dataDir: string): Promise<void> {
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
-    throw new DataDirNotWritableError(
+    throw new StartError(
       `${dataDir} cannot be written (${reason}). Set DATA_DIR to a folder of your own.`,
     );
   }

@@ -21,7 +21,7 @@ const RETRY_INTERVAL_MS = 100;
  * The server in `DATABASE_URL`, or the embedded Postgres, started here. Waits for a command that has the data
  * folder open.
  *
- * @throws DataDirInUseError when another service runs on the folder; DataDirNotWritableError
+ * @throws DataDirInUseError when another service runs on the folder; StartError when it cannot be used
  */
 export function openDatabase(config: Config['database']): Promise<OpenDatabase> {
   return openOr(config, true, async (joined, inUse) => {

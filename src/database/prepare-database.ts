@@ -1,13 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'pg-connection-string';
+import { StartError } from '../errors/start-error.js';
 import type { DatabaseConfig } from './database-options.js';
 import { migrate, MigrationInProgressError } from './migrate.js';
 import { describeDatabaseError, isMisconfigured, isUnavailable } from './postgres-errors.js';
-
-/** The database cannot be used. The message is one line for the operator, without credentials. */
-export class DatabaseStartError extends Error {
-  override readonly name = 'DatabaseStartError';
-}
 
 const RETRY_INTERVAL_MS = 1000;
 
@@ -15,7 +11,7 @@ const RETRY_INTERVAL_MS = 1000;
  * Brings the schema up to date, and waits for a database that is not there yet.
  *
  * @param log takes one line for every attempt that failed
- * @throws DatabaseStartError when it stays away for `config.startTimeout`, or refuses us for good
+ * @throws StartError when it stays away for `config.startTimeout`, or refuses us for good
  */
 export async function prepareDatabase(
   config: DatabaseConfig,
@@ -29,10 +25,10 @@ export async function prepareDatabase(
     } catch (error) {
       const reason = `${addressOf(config.url)}: ${describeDatabaseError(error)}`;
       if (!isWorthWaiting(error)) {
-        throw new DatabaseStartError(`The database cannot be used at ${reason}`, { cause: error });
+        throw new StartError(`The database cannot be used at ${reason}`, { cause: error });
       }
       if (Date.now() + RETRY_INTERVAL_MS > deadline) {
-        throw new DatabaseStartError(
+        throw new StartError(
           `The database did not answer within ${config.startTimeout} ms at ${reason}`,
           { cause: error },
         );
