@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { parse as parseDatabaseUrl } from 'pg-connection-string';
 import { z } from 'zod';
+import { problemOfDatabaseUrl, urlForPg } from './database-url.js';
 
 /** The settings, read once at the start. Times are milliseconds, sizes are bytes. */
 export type Config = Readonly<z.output<typeof environment>>;
@@ -57,17 +57,11 @@ function isSafeIssuer(text: string): boolean {
 
 const databaseUrl = z
   .string()
-  .refine(isDatabaseUrl, 'must be an address such as postgres://user:password@host:5432/database');
-
-/** Read as pg will read it: libpq's addresses, such as those with an empty host, are not all URLs. */
-function isDatabaseUrl(text: string): boolean {
-  try {
-    parseDatabaseUrl(text);
-    return /^postgres(ql)?:\/\//i.test(text);
-  } catch {
-    return false;
-  }
-}
+  .superRefine((text, context) => {
+    const problem = problemOfDatabaseUrl(text);
+    if (problem !== undefined) context.addIssue(problem);
+  })
+  .transform(urlForPg);
 
 const MAX_WORKERS = 512;
 
