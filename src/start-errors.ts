@@ -24,8 +24,10 @@ export function explainStartError(error: unknown): string {
     hostname?: string;
     port?: number;
   };
-  const hint = LISTEN_CALLS.has(syscall) ? LISTEN_ERRORS[code ?? ''] : undefined;
-  if (hint !== undefined) {
+  if (LISTEN_CALLS.has(syscall)) {
+    const hint =
+      LISTEN_ERRORS[code ?? ''] ??
+      `cannot be opened (${code}). Set HOST to an address of this machine, such as 127.0.0.1`;
     return `The address ${[address ?? hostname, port].filter(Boolean).join(':')} ${hint}.`;
   }
   return error.stack ?? error.message;

@@ -1,10 +1,9 @@
 import cluster, { type Worker } from 'node:cluster';
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { AppConfig } from '../app.module.js';
 import { workerEnvironment } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
+import { tryAddress } from '../http/try-address.js';
 import { BackOff } from './back-off.js';
 import { closeLostConnection } from './lost-connection.js';
 import type { ToPrimary } from './messages.js';
@@ -63,7 +62,8 @@ export class Workers {
   async start(): Promise<string | undefined> {
     // However this process ends, short of kill -9: nobody is left behind.
     process.on('exit', () => this.kill());
-    if (this.port === 0) this.port = await findFreePort(this.config.http.host);
+    // Workers share a port 0 only as long as one of them lives; the next would get another port.
+    if (this.port === 0) this.port = await tryAddress(this.config.http.host, 0);
     if (!this.isStopping) this.fork(this.slots[0]!);
     return this.started.promise;
   }
@@ -182,14 +182,4 @@ export class Workers {
   private noticeEnd(): void {
     if (this.slots.every(({ worker }) => worker === undefined)) this.stopped.resolve();
   }
-}
-
-/** Workers share a port 0, too, but only as long as one of them lives; the next would get another port. */
-async function findFreePort(host: string): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, host), 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
