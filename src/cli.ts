@@ -52,6 +52,7 @@ try {
   } else {
     const isOurs = error instanceof CommandError || error instanceof UsageError;
     process.stderr.write(`${isOurs ? error.message : explainStartError(error)}\n`);
-    process.exitCode = error instanceof UsageError ? 2 : 1;
+    // Not process.exitCode: an embedded Postgres that failed may keep this process alive.
+    process.exit(error instanceof UsageError ? 2 : 1);
   }
 }

@@ -63,5 +63,8 @@ async function open(config: Config['database'], isShared: boolean): Promise<Open
 }
 
 function opened(config: Config['database'], embedded: EmbeddedPostgres): OpenDatabase {
-  return { config: { ...config, url: embedded.url }, close: () => embedded.close() };
+  return {
+    config: { ...config, url: embedded.url, isEmbedded: true },
+    close: () => embedded.close(),
+  };
 }

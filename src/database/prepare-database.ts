@@ -23,17 +23,18 @@ export async function prepareDatabase(
       await migrate(config);
       return;
     } catch (error) {
-      const reason = `${addressOf(config.url)}: ${describeDatabaseError(error)}`;
+      const database = `The database at ${addressOf(config)}`;
+      const reason = describeDatabaseError(error);
       if (!isWorthWaiting(error)) {
-        throw new StartError(`The database cannot be used at ${reason}`, { cause: error });
+        throw new StartError(`${database} cannot be used: ${reason}`, { cause: error });
       }
       if (Date.now() + RETRY_INTERVAL_MS > deadline) {
         throw new StartError(
-          `The database did not answer within ${config.startTimeout} ms at ${reason}`,
+          `${database} could not be used within ${config.startTimeout} ms: ${reason}`,
           { cause: error },
         );
       }
-      log(`Waiting for the database at ${reason}`);
+      log(`Waiting for the database at ${addressOf(config)}: ${reason}`);
       await delay(RETRY_INTERVAL_MS);
     }
   }
@@ -45,7 +46,9 @@ function isWorthWaiting(error: unknown): boolean {
 }
 
 /** The address without user, password and parameters. */
-function addressOf(databaseUrl: string): string {
-  const { host, port, database, user } = parse(databaseUrl);
+function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string {
+  // A command reaches it through a socket elsewhere, which is gone when an operator looks for it.
+  if (isEmbedded === true) return dataDir;
+  const { host, port, database, user } = parse(url);
   return `${host || 'localhost'}:${port || '5432'}/${database ?? user ?? ''}`;
 }

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
@@ -17,10 +18,17 @@ export interface Command {
   exit(): Promise<number | null>;
 }
 
-/** @param args the script in dist/ and its arguments */
-export function runCommand(args: string[], env: Record<string, string> = {}): Command {
-  const child = spawn(process.execPath, args, {
-    cwd: ROOT,
+/**
+ * @param args the script in dist/ and its arguments
+ * @param cwd the working folder, where a file `.env` is looked for
+ */
+export function runCommand(
+  [script, ...args]: string[],
+  env: Record<string, string> = {},
+  cwd = ROOT,
+): Command {
+  const child = spawn(process.execPath, [join(ROOT, script!), ...args], {
+    cwd,
     // Nothing of the test's own environment, where DATABASE_URL may be set.
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
