@@ -22,6 +22,13 @@ const schemaOptions: PostgresDataSourceOptions = {
   logging: false,
 };
 
+/** What requests cannot do without. Commands need more, and the migrations everything. */
+export const requestPrivileges = [
+  { entity: PlantEntity, privilege: 'SELECT' },
+  { entity: PlantEntity, privilege: 'INSERT' },
+  { entity: AccessTokenEntity, privilege: 'SELECT' },
+] as const;
+
 /** How requests reach the database: a bounded pool, and an end to every wait. */
 export function requestDatabaseOptions(config: DatabaseConfig): PostgresDataSourceOptions {
   return {

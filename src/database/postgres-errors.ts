@@ -41,6 +41,11 @@ export function isPreparedStatementLost(error: unknown): boolean {
   return matches(codeOf(error), PREPARED_STATEMENT_LOST);
 }
 
+/** The statement reads or writes a table that is not there. */
+export function isTableMissing(error: unknown): boolean {
+  return codeOf(error) === '42P01';
+}
+
 /** No retry will help: the address or the credentials are wrong. */
 export function isMisconfigured(error: unknown): boolean {
   return matches(codeOf(error), MISCONFIGURED);
