@@ -169,6 +169,19 @@ describe('started on the embedded database', () => {
 /** Ways to start on a database: the service, and a command. */
 const STARTS = [[MAIN], [CLI, 'token', 'list']];
 
+const attempts: Command[] = [];
+
+function attempt(...parameters: Parameters<typeof runCommand>): Command {
+  const command = runCommand(...parameters);
+  attempts.push(command);
+  return command;
+}
+
+// A start that succeeds against expectation would go on for ever.
+afterEach(() => {
+  for (const { process } of attempts.splice(0)) process.kill('SIGKILL');
+});
+
 describe('a start that cannot succeed', () => {
   const cases: [string, Record<string, string>, RegExp][] = [
     ['a bad setting', { PORT: 'hunter2' }, /^PORT must be a whole number from 0 to 65535\n$/],
@@ -229,14 +242,14 @@ describe('a start that cannot succeed', () => {
   ];
 
   it.each(cases)('%s ends with one line and exit code 1', async (_kind, env, line) => {
-    const service = runCommand([MAIN], { PORT: '0', ...env });
+    const service = attempt([MAIN], { PORT: '0', ...env });
     expect(await service.exit()).toBe(1);
     expect(service.stderr).toMatch(line);
     expect(service.stdout + service.stderr).not.toContain('hunter2');
   });
 
   it('a database that is away is tried again until it is given up', async () => {
-    const service = runCommand([MAIN], {
+    const service = attempt([MAIN], {
       PORT: '0',
       DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants',
       DATABASE_START_TIMEOUT_MS: '1500',
@@ -255,7 +268,7 @@ describe('a start that cannot succeed', () => {
       await once(other.listen(0, '127.0.0.1'), 'listening');
       const { port } = other.address() as AddressInfo;
       const dataDir = join(tmpdir(), `plant-store-never-made-${port}`);
-      const service = runCommand([MAIN], {
+      const service = attempt([MAIN], {
         PORT: String(port),
         DATA_DIR: dataDir,
         WEB_CONCURRENCY: workers,
@@ -273,7 +286,7 @@ describe('a start that cannot succeed', () => {
   it.each(STARTS)('a .env that is a folder is one line (%s)', async (...args) => {
     const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
     await mkdir(join(dir, '.env'));
-    const command = runCommand(args, { PORT: '0' }, dir);
+    const command = attempt(args, { PORT: '0' }, dir);
     expect(await command.exit()).toBe(1);
     expect(command.stderr).toBe(
       `${join(dir, '.env')} must be a file that this user can read. Move away what is there, or mend it.\n`,
@@ -288,7 +301,7 @@ describe('a start that cannot succeed', () => {
     const url = isOnServer
       ? database.url.replace('options=', 'options=-c+default_transaction_read_only%3Don+')
       : database.url;
-    const command = runCommand(args, {
+    const command = attempt(args, {
       PORT: '0',
       DATABASE_URL: url,
       DATABASE_START_TIMEOUT_MS: '1500',
@@ -315,7 +328,7 @@ describe('a data folder that cannot be used', () => {
   /** Fails in the same way, however often: no start mends or harms what another one found. */
   async function expectOneLine(line: string) {
     for (const args of STARTS) {
-      const command = runCommand(args, { PORT: '0', DATA_DIR: dataDir });
+      const command = attempt(args, { PORT: '0', DATA_DIR: dataDir });
       expect(await command.exit()).toBe(1);
       expect(command.stderr).toBe(`${line}\n`);
     }
@@ -375,7 +388,7 @@ describe('a data folder that cannot be used', () => {
 
   it('a socket that is a folder is one line', async () => {
     await mkdir(join(dataDir, '.s.PGSQL.5432'));
-    const service = runCommand([MAIN], { PORT: '0', DATA_DIR: dataDir });
+    const service = attempt([MAIN], { PORT: '0', DATA_DIR: dataDir });
     expect(await service.exit()).toBe(1);
     expect(service.stderr).toMatch(
       /^The embedded Postgres cannot start in .*\.s\.PGSQL\.5432\. Mend that, or set DATA_DIR to another folder\.\n$/,
@@ -383,7 +396,7 @@ describe('a data folder that cannot be used', () => {
   });
 
   it('a temporary folder that is not there is one line', async () => {
-    const list = runCommand([CLI, 'token', 'list'], { DATA_DIR: dataDir, TMPDIR: '/nowhere' });
+    const list = attempt([CLI, 'token', 'list'], { DATA_DIR: dataDir, TMPDIR: '/nowhere' });
     expect(await list.exit()).toBe(1);
     expect(list.stderr).toBe(
       '/nowhere cannot be written (ENOENT). Set TMPDIR to a folder of your own.\n',
