@@ -66,6 +66,7 @@ try {
         ? error.message
         : explainStartError(error);
     process.stderr.write(`${message}\n`);
-    process.exitCode = error instanceof UsageError ? 2 : 1;
+    // Not process.exitCode: an embedded Postgres that failed may keep this process alive.
+    process.exit(error instanceof UsageError ? 2 : 1);
   }
 }

@@ -7,6 +7,7 @@ import { Workers } from './cluster/workers.js';
 import { readConfig } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
 import { prepareDatabase } from './database/prepare-database.js';
+import { tryAddress } from './http/try-address.js';
 import { createLogger } from './logging/logger.js';
 import { startTracing } from './logging/tracing.js';
 import { explainStartError } from './start-errors.js';
@@ -17,6 +18,8 @@ async function start(): Promise<void> {
   const logger = createLogger(config.log);
   // On the embedded database there is a person in front of it; a log is for programs.
   const say = isEmbedded ? tellPerson : (text: string) => logger.info(text);
+  // Before the database is opened and migrated; whether the address is still free, `listen` tells.
+  await tryAddress(config.http.host, config.http.port);
   if (isEmbedded) {
     say(`Opening the embedded Postgres in ${config.database.dataDir} …`);
   }

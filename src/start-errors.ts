@@ -1,17 +1,7 @@
 import { inspect } from 'node:util';
-import { WorkerStartError } from './cluster/workers.js';
 import { ConfigError } from './config/config.js';
-import { DataDirInUseError, DataDirNotWritableError } from './database/embedded-postgres.js';
 import { describeDatabaseError, isDatabaseError } from './database/postgres-errors.js';
-import { DatabaseStartError } from './database/prepare-database.js';
-
-const EXPECTED = [
-  ConfigError,
-  DataDirInUseError,
-  DataDirNotWritableError,
-  DatabaseStartError,
-  WorkerStartError,
-];
+import { StartError } from './errors/start-error.js';
 
 const LISTEN_ERRORS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'is taken by another program. Set PORT to a free one',
@@ -26,15 +16,18 @@ const LISTEN_CALLS = new Set<string | undefined>(['listen', 'bind', 'getaddrinfo
 /** What an operator reads when a command cannot start: one line, or a stack trace if the fault is ours. */
 export function explainStartError(error: unknown): string {
   if (!(error instanceof Error)) return inspect(error);
-  if (EXPECTED.some((expected) => error instanceof expected)) return error.message;
+  // Two classes, because config/ imports nothing.
+  if (error instanceof StartError || error instanceof ConfigError) return error.message;
   if (isDatabaseError(error)) return `The database refused: ${describeDatabaseError(error)}.`;
   const { syscall, code, address, hostname, port } = error as NodeJS.ErrnoException & {
     address?: string;
     hostname?: string;
     port?: number;
   };
-  const hint = LISTEN_CALLS.has(syscall) ? LISTEN_ERRORS[code ?? ''] : undefined;
-  if (hint !== undefined) {
+  if (LISTEN_CALLS.has(syscall)) {
+    const hint =
+      LISTEN_ERRORS[code ?? ''] ??
+      `cannot be opened (${code}). Set HOST to an address of this machine, such as 127.0.0.1`;
     return `The address ${[address ?? hostname, port].filter(Boolean).join(':')} ${hint}.`;
   }
   return error.stack ?? error.message;

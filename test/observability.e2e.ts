@@ -335,33 +335,3 @@ describe('a collector that is away', () => {
     await database.close();
   });
 });
-
-describe('/health/ready', () => {
-  it('tells that the schema is behind', async () => {
-    const service = await startService();
-    try {
-      await service.database.query('DELETE FROM migrations');
-      expect(await service.request('/health/ready')).toMatchObject({
-        status: 503,
-        body: { error: 50300, message: expect.stringContaining('migrations') },
-      });
-    } finally {
-      await service.close();
-    }
-  });
-
-  it('asks the database once for many probes', async () => {
-    const service = await startService();
-    try {
-      await service.request('/health/ready');
-      service.proxy.cut();
-      const answers = await Promise.all(
-        Array.from({ length: 50 }, () => service.request('/health/ready')),
-      );
-      expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(200));
-      service.proxy.restore();
-    } finally {
-      await service.close();
-    }
-  });
-});

@@ -1,19 +1,14 @@
 import cluster, { type Worker } from 'node:cluster';
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { AppConfig } from '../app.module.js';
 import { workerEnvironment } from '../config/config.js';
+import { StartError } from '../errors/start-error.js';
+import { tryAddress } from '../http/try-address.js';
 import { BackOff } from './back-off.js';
 import { closeLostConnection } from './lost-connection.js';
 import type { ToPrimary } from './messages.js';
 import { MetricsCollector, tellWorker } from './metrics-collector.js';
 import { shareOf } from './share.js';
-
-/** The first worker could not start; the others would not fare better. The message is for the operator. */
-export class WorkerStartError extends Error {
-  override readonly name = 'WorkerStartError';
-}
 
 /** How long after all time-outs of an orderly stop a worker that still runs is killed. */
 const STOP_GRACE_MS = 5000;
@@ -62,12 +57,13 @@ export class Workers {
    * Starts the first worker alone, so that what all would meet is said once; then the others.
    *
    * @returns the address, when all listen; undefined if `stop` was called before
-   * @throws WorkerStartError when the first worker cannot start; the error of the socket with PORT=0
+   * @throws StartError when the first worker cannot start; the error of the socket with PORT=0
    */
   async start(): Promise<string | undefined> {
     // However this process ends, short of kill -9: nobody is left behind.
     process.on('exit', () => this.kill());
-    if (this.port === 0) this.port = await findFreePort(this.config.http.host);
+    // Workers share a port 0 only as long as one of them lives; the next would get another port.
+    if (this.port === 0) this.port = await tryAddress(this.config.http.host, 0);
     if (!this.isStopping) this.fork(this.slots[0]!);
     return this.started.promise;
   }
@@ -163,7 +159,7 @@ export class Workers {
     const isFirst = this.slots.every(({ hasListened }) => !hasListened);
     if (isFirst) {
       const reason = slot.reason ?? `The first worker ended (${how}) before it listened.`;
-      this.started.reject(new WorkerStartError(reason));
+      this.started.reject(new StartError(reason));
       return;
     }
     this.replace(slot, how);
@@ -186,14 +182,4 @@ export class Workers {
   private noticeEnd(): void {
     if (this.slots.every(({ worker }) => worker === undefined)) this.stopped.resolve();
   }
-}
-
-/** Workers share a port 0, too, but only as long as one of them lives; the next would get another port. */
-async function findFreePort(host: string): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, host), 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

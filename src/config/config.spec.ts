@@ -44,6 +44,12 @@ describe('readConfig', () => {
     ['DATABASE_URL', 'mysql://u:secret@h/d'],
     ['DATABASE_URL', 'secret'],
     ['DATABASE_POOL_SIZE', '0'],
+    ['HOST', 'secret host'],
+    ['HOST', '[::1]'],
+    ['HOST', 'localhost:3000'],
+    ['HOST', 'http://secret'],
+    ['HOST', 'secret..org'],
+    ['HOST', 'h'.repeat(254)],
     ['METRICS_TOKEN_SHA256', 'secret'],
     ['OIDC_ISSUER', 'http://localhost:80@secret.example.org'],
     ['LOG_LEVEL', 'secret'],
@@ -79,6 +85,23 @@ describe('readConfig', () => {
       /^WEB_CONCURRENCY must be at most DATABASE_POOL_SIZE$/,
     );
   });
+
+  it.each([
+    [{ DATABASE_POOL_SIZE: '-1' }, /^DATABASE_POOL_SIZE [^;]*$/],
+    [{ DATABASE_POOL_SIZE: '0', WEB_CONCURRENCY: '4' }, /^DATABASE_POOL_SIZE [^;]*$/],
+    [{ WEB_CONCURRENCY: 'x' }, /^WEB_CONCURRENCY must be auto[^;]*$/],
+    [{ OIDC_ISSUER: 'x' }, /^OIDC_ISSUER must be an https[^;]*$/],
+    [{ PORT: 'x', WEB_CONCURRENCY: '11' }, /^PORT [^;]*; WEB_CONCURRENCY must be at most/],
+  ])('of %j it names only what is wrong', (env, message) => {
+    expect(() => readConfig(env)).toThrow(message);
+  });
+
+  it.each(['::1', '0.0.0.0', 'localhost', 'fe80::1%eth0', 'a-b.example.org.', 'bücher.example'])(
+    'takes the host %s',
+    (host) => {
+      expect(readConfig({ HOST: host }).http.host).toBe(host);
+    },
+  );
 
   it('names every variable that is wrong', () => {
     expect(() => readConfig({ PORT: 'x', BODY_LIMIT: 'x' })).toThrow(/PORT .*; BODY_LIMIT /);

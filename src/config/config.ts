@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { parse as parseDatabaseUrl } from 'pg-connection-string';
 import { z } from 'zod';
+import { problemOfDatabaseUrl, urlForPg } from './database-url.js';
 
 /** The settings, read once at the start. Times are milliseconds, sizes are bytes. */
 export type Config = Readonly<z.output<typeof environment>>;
@@ -55,19 +56,22 @@ function isSafeIssuer(text: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLocal);
 }
 
+const host = z
+  .string()
+  .refine(
+    (text) => isIP(text) !== 0 || (text.length <= 253 && HOST_NAME.test(text)),
+    'must be a host name or an IP address, such as 127.0.0.1, ::1 or 0.0.0.0',
+  );
+
+const HOST_NAME = /^[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)*\.?$/u;
+
 const databaseUrl = z
   .string()
-  .refine(isDatabaseUrl, 'must be an address such as postgres://user:password@host:5432/database');
-
-/** Read as pg will read it: libpq's addresses, such as those with an empty host, are not all URLs. */
-function isDatabaseUrl(text: string): boolean {
-  try {
-    parseDatabaseUrl(text);
-    return /^postgres(ql)?:\/\//i.test(text);
-  } catch {
-    return false;
-  }
-}
+  .superRefine((text, context) => {
+    const problem = problemOfDatabaseUrl(text);
+    if (problem !== undefined) context.addIssue(problem);
+  })
+  .transform(urlForPg);
 
 const MAX_WORKERS = 512;
 
@@ -81,7 +85,7 @@ const workers = z
 
 const environment = z
   .object({
-    HOST: z.string().default('127.0.0.1'),
+    HOST: host.default('127.0.0.1'),
     PORT: integer(0, 65535).default(3000),
     BASE_URL: httpUrl.optional(),
     LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
@@ -112,15 +116,22 @@ const environment = z
     WEB_CONCURRENCY: workers.default(1),
   })
   .superRefine((env, context) => {
+    // A variable that is wrong by itself says nothing about another one.
+    const wrong = new Set(context.issues.map(({ path }) => path?.[0]));
+    const areRight = (...names: string[]) => !names.some((name) => wrong.has(name));
     for (const [name, other] of [
       ['OIDC_ISSUER', 'OIDC_AUDIENCE'],
       ['OIDC_AUDIENCE', 'OIDC_ISSUER'],
     ] as const) {
-      if (env[name] === undefined && env[other] !== undefined) {
+      if (areRight(name, other) && env[name] === undefined && env[other] !== undefined) {
         context.addIssue({ code: 'custom', path: [name], message: `must be set with ${other}` });
       }
     }
-    if (env.WEB_CONCURRENCY !== 'auto' && env.WEB_CONCURRENCY > env.DATABASE_POOL_SIZE) {
+    if (
+      areRight('WEB_CONCURRENCY', 'DATABASE_POOL_SIZE') &&
+      env.WEB_CONCURRENCY !== 'auto' &&
+      env.WEB_CONCURRENCY > env.DATABASE_POOL_SIZE
+    ) {
       // A worker without a connection could answer nobody.
       context.addIssue({
         code: 'custom',
@@ -177,7 +188,16 @@ const environment = z
 
 /** The variables of the process, and those of a file `.env` in the working folder that are not set yet. */
 function processEnvironment(): NodeJS.ProcessEnv {
-  if (existsSync('.env')) process.loadEnvFile();
+  if (existsSync('.env')) {
+    try {
+      process.loadEnvFile();
+    } catch (error) {
+      throw new ConfigError(
+        `${resolve('.env')} must be a file that this user can read. Move away what is there, or mend it.`,
+        { cause: error },
+      );
+    }
+  }
   return process.env;
 }
 

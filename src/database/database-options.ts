@@ -5,7 +5,11 @@ import { PlantEntity } from '../plants/plant.entity.js';
 import { CreatePlants1763600000000 } from './migrations/1763600000000-create-plants.js';
 import { CreateAccessTokens1763600100000 } from './migrations/1763600100000-create-access-tokens.js';
 
-export type DatabaseConfig = Config['database'] & { readonly url: string };
+export type DatabaseConfig = Config['database'] & {
+  readonly url: string;
+  /** Whether `url` leads to the embedded Postgres in `dataDir`. */
+  readonly isEmbedded?: boolean;
+};
 
 const schemaOptions: PostgresDataSourceOptions = {
   type: 'postgres',
@@ -17,6 +21,13 @@ const schemaOptions: PostgresDataSourceOptions = {
   installExtensions: false,
   logging: false,
 };
+
+/** What requests cannot do without. Commands need more, and the migrations everything. */
+export const requestPrivileges = [
+  { entity: PlantEntity, privilege: 'SELECT' },
+  { entity: PlantEntity, privilege: 'INSERT' },
+  { entity: AccessTokenEntity, privilege: 'SELECT' },
+] as const;
 
 /** How requests reach the database: a bounded pool, and an end to every wait. */
 export function requestDatabaseOptions(config: DatabaseConfig): PostgresDataSourceOptions {

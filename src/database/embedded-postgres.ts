@@ -1,10 +1,13 @@
 import { once } from 'node:events';
-import { access, constants, mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { access, constants, mkdir, mkdtemp, rename, rm, stat, symlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { inspect } from 'node:util';
 import { PGlite } from '@electric-sql/pglite';
+import { StartError } from '../errors/start-error.js';
 import { createPostgresSocketServer } from './postgres-socket-server.js';
 
 /** A running embedded Postgres: where to reach it, and how to stop it. */
@@ -14,13 +17,8 @@ export interface EmbeddedPostgres {
 }
 
 /** Another process has this data folder open. */
-export class DataDirInUseError extends Error {
+export class DataDirInUseError extends StartError {
   override readonly name = 'DataDirInUseError';
-}
-
-/** The data folder cannot be created or written. */
-export class DataDirNotWritableError extends Error {
-  override readonly name = 'DataDirNotWritableError';
 }
 
 /** The name libpq and pg derive from port 5432. */
@@ -32,7 +30,7 @@ const SOCKET_NAME = '.s.PGSQL.5432';
  *
  * @param isShared whether other processes may join: a command that is soon over is no good host
  * @throws DataDirInUseError when another process has the folder open
- * @throws DataDirNotWritableError when the folder cannot be used
+ * @throws StartError when the folder cannot be used
  */
 export async function startEmbeddedPostgres(
   dataDir: string,
@@ -59,8 +57,22 @@ export async function startEmbeddedPostgres(
     };
   } catch (error) {
     lock.close();
-    throw error;
+    if (error instanceof StartError) throw error;
+    throw new StartError(
+      `The embedded Postgres cannot start in ${dataDir}: ${firstLineOf(error)}. Mend that, or set DATA_DIR to another folder.`,
+      { cause: error },
+    );
   }
+}
+
+/** The code of an error of the system, such as ENOSPC. */
+function reasonOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? 'unknown reason';
+}
+
+/** PGlite also throws objects that are no errors, and have no message. */
+function firstLineOf(error: unknown): string {
+  return error instanceof Error ? error.message.split('\n')[0]! : inspect(error, { compact: true });
 }
 
 /** Joins the embedded Postgres that another process serves on this folder, if one does. */
@@ -76,11 +88,14 @@ export async function joinEmbeddedPostgres(dataDir: string): Promise<EmbeddedPos
 async function prepareDataDir(dataDir: string): Promise<void> {
   try {
     await makeFolder(dataDir);
+    if (!(await stat(dataDir)).isDirectory()) {
+      throw new StartError(`${dataDir} is not a folder. Set DATA_DIR to a folder of your own.`);
+    }
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
-    throw new DataDirNotWritableError(
-      `${dataDir} cannot be written (${reason}). Set DATA_DIR to a folder of your own.`,
+    if (error instanceof StartError) throw error;
+    throw new StartError(
+      `${dataDir} cannot be written (${reasonOf(error)}). Set DATA_DIR to a folder of your own.`,
     );
   }
 }
@@ -103,29 +118,48 @@ async function makeFolder(path: string): Promise<void> {
  * one of the operating system's: nobody can take it at the same time, and it dies with its process.
  */
 function lockDataDir(dataDir: string): DatabaseSync {
-  const lock = new DatabaseSync(join(dataDir, 'lock'));
+  const path = join(dataDir, 'lock');
+  let lock: DatabaseSync | undefined;
   try {
+    lock = new DatabaseSync(path);
     lock.exec('BEGIN EXCLUSIVE');
     return lock;
-  } catch {
-    lock.close();
-    throw new DataDirInUseError(`${dataDir} is in use by another process of the Plant Store.`);
+  } catch (error) {
+    lock?.close();
+    const { errcode, errstr } = error as { errcode?: number; errstr?: string };
+    if (errcode === SQLITE_BUSY) {
+      throw new DataDirInUseError(`${dataDir} is in use by another process of the Plant Store.`);
+    }
+    throw new StartError(
+      `${path} cannot be used as the lock of the Plant Store (${errstr ?? reasonOf(error)}). Move it away, or set DATA_DIR to another folder.`,
+      { cause: error },
+    );
   }
 }
+
+/** Another process holds the lock. */
+const SQLITE_BUSY = 5;
 
 /** A new database is made beside its place and moved there when it is whole: a start may be interrupted. */
 async function openDatabase(dataDir: string): Promise<PGlite> {
   const path = join(dataDir, 'postgres');
-  try {
-    await access(path);
-  } catch {
+  if (!existsSync(path)) {
     const unfinished = join(dataDir, 'postgres.unfinished');
     await rm(unfinished, { recursive: true, force: true });
     const database = await PGlite.create(unfinished);
     await database.close();
     await rename(unfinished, path);
   }
-  return PGlite.create(path);
+  try {
+    // Where this file is missing, PGlite makes a new database over the plants that are there.
+    await access(join(path, 'PG_VERSION'));
+    return await PGlite.create(path);
+  } catch (error) {
+    throw new StartError(
+      `${path} is damaged, or of another version of Postgres. Restore a copy of it, or move it away to start with an empty database.`,
+      { cause: error },
+    );
+  }
 }
 
 /** The path of a socket may have 108 bytes on Linux, 104 on macOS, its end included. */
@@ -143,7 +177,11 @@ async function openSocketDir(dataDir: string): Promise<{ path: string; close(): 
 }
 
 async function makePrivateDir(): Promise<{ path: string; close(): Promise<void> }> {
-  const path = await mkdtemp(join(tmpdir(), 'plant-store-'));
+  const path = await mkdtemp(join(tmpdir(), 'plant-store-')).catch((error: unknown) => {
+    throw new StartError(
+      `${tmpdir()} cannot be written (${reasonOf(error)}). Set TMPDIR to a folder of your own.`,
+    );
+  });
   return { path, close: () => rm(path, { recursive: true }) };
 }
 

@@ -1,5 +1,4 @@
 import { DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
-import { runStatement } from './run-statement.js';
 import { migrationDatabaseOptions, type DatabaseConfig } from './database-options.js';
 
 /** Any constant will do; every process that migrates this schema must use the same one. */
@@ -45,23 +44,6 @@ export async function migrate(config: DatabaseConfig): Promise<string[]> {
     await queryRunner.release();
     await dataSource.destroy();
   }
-}
-
-/** What keeps the database from taking plants. */
-export type SchemaState = 'ready' | 'outdated' | 'read-only';
-
-/** Whether plants can be stored. Newer migrations than ours may have run, too: see docs/operations.md. */
-export async function schemaState(dataSource: DataSource): Promise<SchemaState> {
-  const newest = dataSource.migrations.at(-1)?.constructor.name;
-  const { rows } = await runStatement<{ isReadOnly: boolean; isCurrent: boolean }>(
-    dataSource,
-    `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly",
-       EXISTS (SELECT 1 FROM migrations WHERE name = $1) AS "isCurrent"`,
-    [newest],
-  );
-  const [row] = rows;
-  if (row?.isReadOnly === true) return 'read-only';
-  return row?.isCurrent === true ? 'ready' : 'outdated';
 }
 
 async function takeLock(queryRunner: QueryRunner): Promise<void> {

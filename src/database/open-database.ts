@@ -21,7 +21,7 @@ const RETRY_INTERVAL_MS = 100;
  * The server in `DATABASE_URL`, or the embedded Postgres, started here. Waits for a command that has the data
  * folder open.
  *
- * @throws DataDirInUseError when another service runs on the folder; DataDirNotWritableError
+ * @throws DataDirInUseError when another service runs on the folder; StartError when it cannot be used
  */
 export function openDatabase(config: Config['database']): Promise<OpenDatabase> {
   return openOr(config, true, async (joined, inUse) => {
@@ -63,5 +63,8 @@ async function open(config: Config['database'], isShared: boolean): Promise<Open
 }
 
 function opened(config: Config['database'], embedded: EmbeddedPostgres): OpenDatabase {
-  return { config: { ...config, url: embedded.url }, close: () => embedded.close() };
+  return {
+    config: { ...config, url: embedded.url, isEmbedded: true },
+    close: () => embedded.close(),
+  };
 }

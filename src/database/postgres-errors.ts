@@ -41,6 +41,11 @@ export function isPreparedStatementLost(error: unknown): boolean {
   return matches(codeOf(error), PREPARED_STATEMENT_LOST);
 }
 
+/** The statement reads or writes a table that is not there. */
+export function isTableMissing(error: unknown): boolean {
+  return codeOf(error) === '42P01';
+}
+
 /** No retry will help: the address or the credentials are wrong. */
 export function isMisconfigured(error: unknown): boolean {
   return matches(codeOf(error), MISCONFIGURED);
@@ -58,13 +63,24 @@ export function describeDatabaseError(error: unknown): string {
   // Node reports a host with several addresses that all refused as an AggregateError without a text.
   const first = cause instanceof AggregateError ? (cause.errors[0] as unknown) : cause;
   const message = messageOf(first) || 'unknown failure';
-  return code === undefined || message.includes(code) ? message : `${message} (${code})`;
+  const text = code === undefined || message.includes(code) ? message : `${message} (${code})`;
+  const advice = ADVICE[code ?? ''];
+  return advice === undefined ? text : `${text}; ${advice}`;
 }
 
 const LOST_RACE = [
   '40001', // serialization failure
   '40P01', // deadlock
 ];
+
+const RESTORE = 'its files are damaged, restore a copy of them';
+
+const ADVICE: Readonly<Record<string, string>> = {
+  '25006':
+    'it is read-only, as a standby or a former primary is, so DATABASE_URL must lead to the primary',
+  XX001: RESTORE,
+  XX002: RESTORE,
+};
 
 const PREPARED_STATEMENT_LOST = [
   '26000', // no such statement

@@ -1,13 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'pg-connection-string';
+import { StartError } from '../errors/start-error.js';
 import type { DatabaseConfig } from './database-options.js';
 import { migrate, MigrationInProgressError } from './migrate.js';
 import { describeDatabaseError, isMisconfigured, isUnavailable } from './postgres-errors.js';
-
-/** The database cannot be used. The message is one line for the operator, without credentials. */
-export class DatabaseStartError extends Error {
-  override readonly name = 'DatabaseStartError';
-}
 
 const RETRY_INTERVAL_MS = 1000;
 
@@ -15,7 +11,7 @@ const RETRY_INTERVAL_MS = 1000;
  * Brings the schema up to date, and waits for a database that is not there yet.
  *
  * @param log takes one line for every attempt that failed
- * @throws DatabaseStartError when it stays away for `config.startTimeout`, or refuses us for good
+ * @throws StartError when it stays away for `config.startTimeout`, or refuses us for good
  */
 export async function prepareDatabase(
   config: DatabaseConfig,
@@ -27,17 +23,18 @@ export async function prepareDatabase(
       await migrate(config);
       return;
     } catch (error) {
-      const reason = `${addressOf(config.url)}: ${describeDatabaseError(error)}`;
+      const database = `The database at ${addressOf(config)}`;
+      const reason = describeDatabaseError(error);
       if (!isWorthWaiting(error)) {
-        throw new DatabaseStartError(`The database cannot be used at ${reason}`, { cause: error });
+        throw new StartError(`${database} cannot be used: ${reason}`, { cause: error });
       }
       if (Date.now() + RETRY_INTERVAL_MS > deadline) {
-        throw new DatabaseStartError(
-          `The database did not answer within ${config.startTimeout} ms at ${reason}`,
+        throw new StartError(
+          `${database} could not be used within ${config.startTimeout} ms: ${reason}`,
           { cause: error },
         );
       }
-      log(`Waiting for the database at ${reason}`);
+      log(`Waiting for the database at ${addressOf(config)}: ${reason}`);
       await delay(RETRY_INTERVAL_MS);
     }
   }
@@ -49,7 +46,9 @@ function isWorthWaiting(error: unknown): boolean {
 }
 
 /** The address without user, password and parameters. */
-function addressOf(databaseUrl: string): string {
-  const { host, port, database, user } = parse(databaseUrl);
+function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string {
+  // A command reaches it through a socket elsewhere, which is gone when an operator looks for it.
+  if (isEmbedded === true) return dataDir;
+  const { host, port, database, user } = parse(url);
   return `${host || 'localhost'}:${port || '5432'}/${database ?? user ?? ''}`;
 }

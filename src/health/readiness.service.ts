@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { schemaState } from '../database/migrate.js';
+import { schemaProblem } from '../database/schema-problem.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { LifecycleService } from '../http/lifecycle.service.js';
@@ -28,14 +28,7 @@ export class ReadinessService {
   }
 
   private async checkDatabase(): Promise<void> {
-    const state = await schemaState(this.dataSource);
-    if (state !== 'ready') {
-      throw new ServiceError(ErrorCode.databaseUnavailable, REASONS[state]);
-    }
+    const problem = await schemaProblem(this.dataSource);
+    if (problem !== undefined) throw new ServiceError(ErrorCode.databaseUnavailable, problem);
   }
 }
-
-const REASONS = {
-  outdated: 'The schema of the database is behind this version of the service: run its migrations.',
-  'read-only': 'The database is read-only, as a former primary is after a fail-over.',
-};

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
@@ -17,9 +18,16 @@ export interface Command {
   exit(): Promise<number | null>;
 }
 
-/** @param args the script in dist/ and its arguments */
-export function runCommand(args: string[], env: Record<string, string> = {}): Command {
-  return runProgram(process.execPath, args, env);
+/**
+ * @param args the script in dist/ and its arguments
+ * @param cwd the working folder, where a file `.env` is looked for
+ */
+export function runCommand(
+  [script, ...args]: string[],
+  env: Record<string, string> = {},
+  cwd = ROOT,
+): Command {
+  return runProgram(process.execPath, [join(ROOT, script!), ...args], env, cwd);
 }
 
 /** @param cwd the working directory, by default the root of the project */

@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { poolOf } from '../src/database/run-statement.js';
+import { startService, type TestService } from './setup/service.js';
+
+describe('/health/ready', () => {
+  let service: TestService;
+
+  beforeEach(async () => {
+    service = await startService();
+  });
+  afterEach(() => service.close());
+
+  const ready = () => service.request('/health/ready');
+  const refusal = (reason: string) => ({
+    status: 503,
+    body: { error: 50300, message: expect.stringContaining(reason) },
+  });
+
+  it('is 200 on a whole database', async () => {
+    expect(await ready()).toMatchObject({ status: 200, body: { status: 'ok' } });
+  });
+
+  it.each([
+    ['the schema is behind', 'DELETE FROM migrations', 'run its migrations'],
+    ['there are no plants', 'DROP TABLE plants', 'made: plants.'],
+    ['there are no tokens', 'DROP TABLE access_tokens', 'made: access_tokens.'],
+    [
+      'there is neither',
+      'DROP TABLE plants; DROP TABLE access_tokens',
+      'made: access_tokens, plants.',
+    ],
+    ['there is no table of migrations', 'DROP TABLE migrations', 'made: migrations.'],
+    ['plants have another name', 'ALTER TABLE plants RENAME TO hidden', 'made: plants.'],
+  ])('tells that %s', async (_what, sql, reason) => {
+    await service.database.query(sql);
+    expect(await ready()).toMatchObject(refusal(reason));
+  });
+
+  it('asks the database once for many probes', async () => {
+    await ready();
+    service.proxy.cut();
+    const answers = await Promise.all(Array.from({ length: 50 }, ready));
+    expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(200));
+    service.proxy.restore();
+  });
+});
+
+describe('/health/ready, for a role that may not do everything', () => {
+  let service: TestService;
+  const role = `plant_store_test_${process.pid}`;
+
+  beforeEach(async () => {
+    service = await startService();
+    await service.database.query(`CREATE ROLE ${role}`);
+    await service.database.query(
+      `DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO ${role}', current_schema()); END $$`,
+    );
+    await service.database.query(`GRANT SELECT ON migrations, access_tokens TO ${role}`);
+  });
+  afterEach(async () => {
+    await service.database.query('RESET ROLE');
+    await service.database.query(`DROP OWNED BY ${role}`);
+    await service.database.query(`DROP ROLE ${role}`);
+    await service.close();
+  });
+
+  it.each([
+    ['SELECT', 503, ': INSERT on plants. '],
+    ['INSERT', 503, ': SELECT on plants. '],
+    ['SELECT (id), INSERT (id)', 200, 'ok'],
+    ['SELECT, INSERT', 200, 'ok'],
+  ])('with %s on plants it is %d and says "%s"', async (granted, status, text) => {
+    await service.database.query(`GRANT ${granted} ON plants TO ${role}`);
+    // The pool hands out the connection that it got back last.
+    await poolOf(service.app.get(DataSource)).query(`SET ROLE ${role}`);
+    const answer = await service.request('/health/ready');
+    expect(answer.status).toBe(status);
+    expect(JSON.stringify(answer.body)).toContain(text);
+  });
+});
