@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { runCommand } from './setup/command.js';
+import { runProgram } from './setup/command.js';
 
 /** What a logger writes in a process of its own; a line of `calls` is one call of it. */
 async function linesOf(calls: string, level = 'info', worker?: number): Promise<string[]> {
-  const command = runCommand([
+  const command = runProgram(process.execPath, [
     '--input-type=module',
     '--eval',
     `import { createLogger } from './dist/logging/logger.js';
