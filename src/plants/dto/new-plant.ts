@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { JsonMember } from '../../http/json-member.js';
 import { IsInt64 } from './is-int64.js';
 import { Plant } from './plant.js';
 
@@ -10,6 +11,7 @@ export class NewPlant extends Plant {
     description: 'Identification number of the plant',
     examples: [1649503004888048],
   })
+  @JsonMember()
   @IsInt64()
   id: bigint;
 }

@@ -1,5 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ValidateIf } from 'class-validator';
+import { JsonMember } from '../../http/json-member.js';
 import { IsExactText } from './is-exact-text.js';
 
 /** A plant as it is answered. */
@@ -9,6 +10,7 @@ export class Plant {
     description: 'The name of the plant',
     examples: ['Equisetum fluviatile'],
   })
+  @JsonMember()
   @IsExactText()
   name: string;
 
@@ -20,6 +22,7 @@ export class Plant {
     examples: ['Equisetum'],
   })
   @ValidateIf((plant: Plant) => plant.tag !== undefined)
+  @JsonMember()
   @IsExactText()
   tag?: string;
 }
