@@ -2,25 +2,21 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { AuthModule } from './auth/auth.module.js';
 import { BearerGuard } from './auth/bearer.guard.js';
-import type { Config } from './config/config.js';
+import type { AppConfig } from './config/config.js';
 import { ConfigModule } from './config/config.module.js';
-import type { DatabaseConfig } from './database/database-options.js';
 import { PoolMetrics } from './database/pool-metrics.js';
 import { DatabaseModule } from './database/database.module.js';
 import { ErrorFilter } from './errors/error.filter.js';
 import { HealthModule } from './health/health.module.js';
 import { HttpModule } from './http/http.module.js';
-import type { RequestLogger } from './logging/logger.js';
+import type { Logger } from 'pino';
 import { LoggingModule } from './logging/logging.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { PlantsModule } from './plants/plants.module.js';
 
-/** What `createApp` needs: the settings, and the address of a database, embedded or not. */
-export type AppConfig = Config & { readonly database: DatabaseConfig };
-
 @Module({})
 export class AppModule {
-  static register(config: AppConfig, logger: RequestLogger): DynamicModule {
+  static register(config: AppConfig, logger: Logger): DynamicModule {
     return {
       module: AppModule,
       imports: [

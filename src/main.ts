@@ -1,6 +1,6 @@
 import './v8-flags.js';
 import cluster from 'node:cluster';
-import { createApp, listen, stopApp } from './app.js';
+import { createApp, listen } from './app.js';
 import { withAccessTokens } from './cli.module.js';
 import { runWorker } from './cluster/worker.js';
 import { Workers } from './cluster/workers.js';
@@ -9,8 +9,9 @@ import { openDatabase } from './database/open-database.js';
 import { prepareDatabase } from './database/prepare-database.js';
 import { tryAddress } from './http/try-address.js';
 import { createLogger } from './logging/logger.js';
-import { startTracing } from './logging/tracing.js';
+import { startTracing } from './tracing/tracing.js';
 import { explainStartError } from './start-errors.js';
+import { stopApp } from './shutdown.js';
 
 async function start(): Promise<void> {
   const config = readConfig();

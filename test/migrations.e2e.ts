@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { readConfig } from '../src/config/config.js';
-import { migrationDatabaseOptions, type DatabaseConfig } from '../src/database/database-options.js';
+import type { DatabaseConfig } from '../src/config/config.js';
+import { migrationDatabaseOptions } from '../src/database/database-options.js';
 import { migrate } from '../src/database/migrate.js';
 import { prepareDatabase } from '../src/database/prepare-database.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { stopApp } from '../src/app.js';
+import { stopApp } from '../src/shutdown.js';
 import { openConnection, plantHead, readAnswers } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 

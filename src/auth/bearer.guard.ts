@@ -39,8 +39,7 @@ export class BearerGuard extends AuthGuard('bearer') {
   private isRemembered(context: ExecutionContext): boolean {
     const request = requestOf(context);
     const token = bearerToken(request.headers.authorization);
-    request.user =
-      token === undefined ? undefined : this.tokenVerifier.recall(token, request.socket);
+    request.user = token === undefined ? undefined : this.tokenVerifier.recall(token);
     return request.user !== undefined;
   }
 

@@ -42,15 +42,6 @@ export class TokenVerifierService {
   private readonly logger = new Logger('Tokens');
   /** By hash, so that no token stays in memory for long. Entries outlive MAX_AGE_MS: they tell what was valid. */
   private readonly valid = new LRUCache<string, Verdict>({ max: CACHE_SIZE });
-  /**
-   * The token that a connection sent last, and its hash: the next one is mostly the same, and hashing it would take
-   * longer than all else that is done to recall it. The connection holds on to its last request, and so to that
-   * token, anyway.
-   */
-  private readonly lastTokens = new WeakMap<
-    object,
-    { readonly token: string; readonly key: string }
-  >();
   /** Apart from the valid ones, so that guesses cannot push those out. */
   private readonly invalid = new LRUCache<string, true>({ max: CACHE_SIZE, ttl: MAX_AGE_MS });
   /** Apart from each other, so that an issuer that hangs does not hold up tokens of our own. */
@@ -85,11 +76,10 @@ export class TokenVerifierService {
   }
 
   /**
-   * @param connection the one that the token came on
    * @returns who the token stands for, if that is in memory; the answer to nearly every request, so no promise
    */
-  recall(token: string, connection: object): Caller | undefined {
-    const key = this.keyOnConnection(token, connection);
+  recall(token: string): Caller | undefined {
+    const key = keyOf(token);
     const now = performance.now();
     const known = this.believed(key, now);
     if (known === undefined) return undefined;
@@ -130,15 +120,6 @@ export class TokenVerifierService {
   private believed(key: string, now: number): Verdict | undefined {
     const known = this.valid.get(key);
     return known !== undefined && isBelieved(known, now) ? known : undefined;
-  }
-
-  private keyOnConnection(token: string, connection: object): string {
-    let last = this.lastTokens.get(connection);
-    if (last?.token !== token) {
-      last = { token, key: keyOf(token) };
-      this.lastTokens.set(connection, last);
-    }
-    return last.key;
   }
 
   /** Judges a token that was not valid before: the failures of its address are limited. */

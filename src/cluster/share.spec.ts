@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AppConfig } from '../app.module.js';
+import type { AppConfig } from '../config/config.js';
 import { readConfig } from '../config/config.js';
 import { shareOf } from './share.js';
 
@@ -63,7 +63,7 @@ describe('shareOf', () => {
         DATABASE_POOL_SIZE: String(pool),
         DATABASE_BATCHES: String(batches),
       });
-      expect(shares.map(({ database }) => database.batchesUnderWay)).toEqual(expected);
+      expect(shares.map(({ database }) => database.batchesInFlight)).toEqual(expected);
     },
   );
 

@@ -1,4 +1,4 @@
-import type { AppConfig } from '../app.module.js';
+import type { AppConfig } from '../config/config.js';
 
 /**
  * The settings of one worker. What an operator limits for the instance is shared out, so that all workers
@@ -24,7 +24,7 @@ export function shareOf(config: AppConfig, worker: number): AppConfig {
       ...config.database,
       poolSize,
       // One connection is left for tokens and readiness, which would wait behind the batches otherwise.
-      batchesUnderWay: Math.max(1, Math.min(share(config.database.batchesUnderWay), poolSize - 1)),
+      batchesInFlight: Math.max(1, Math.min(share(config.database.batchesInFlight), poolSize - 1)),
     },
   };
 }

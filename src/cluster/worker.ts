@@ -1,14 +1,15 @@
 import cluster from 'node:cluster';
 import { Registry } from 'prom-client';
-import { createApp, listen, stopApp } from '../app.js';
+import { createApp, listen } from '../app.js';
 import { readWorkerSettings } from '../config/config.js';
 import { shuttingDown } from '../errors/service-error.js';
 import { createLogger } from '../logging/logger.js';
-import { startTracing } from '../logging/tracing.js';
+import { startTracing } from '../tracing/tracing.js';
 import { MetricsService } from '../metrics/metrics.service.js';
 import { takeSnapshot } from '../metrics/worker-metrics.js';
 import { explainStartError } from '../start-errors.js';
 import type { ToPrimary, ToWorker } from './messages.js';
+import { stopApp } from '../shutdown.js';
 
 /** Serves requests until the primary says stop, or is gone. */
 export async function runWorker(): Promise<void> {

@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
-import type { AppConfig } from '../app.module.js';
+import type { AppConfig } from '../config/config.js';
 import { workerEnvironment } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { tryAddress } from '../http/try-address.js';

@@ -1,12 +1,21 @@
 import { existsSync } from 'node:fs';
-import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { problemOfDatabaseUrl, urlForPg } from './database-url.js';
+import { bytes, databaseUrl, host, httpUrl, integer, issuerUrl, workers } from './parsers.js';
 
 /** The settings, read once at the start. Times are milliseconds, sizes are bytes. */
 export type Config = Readonly<z.output<typeof environment>>;
+
+/** The settings of the database, and its address, which those of the embedded one do not hold. */
+export type DatabaseConfig = Config['database'] & {
+  readonly url: string;
+  /** Whether `url` leads to the embedded Postgres in `dataDir`. */
+  readonly isEmbedded?: boolean;
+};
+
+/** What the app is built from: the settings, and a database whose address is known. */
+export type AppConfig = Config & { readonly database: DatabaseConfig };
 
 /** The name under which the parsed settings are injected. */
 export const CONFIG = Symbol('config');
@@ -16,72 +25,7 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-const UNITS: Readonly<Record<string, number>> = { '': 1, kb: 1024, mb: 1024 * 1024 };
-
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-
-const integer = (min: number, max: number) => {
-  const message = `must be a whole number from ${min} to ${max}`;
-  return z
-    .string()
-    .regex(/^\d{1,15}$/, message)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, message);
-};
-
-const bytes = (min: number, max: number) => {
-  const message = `must be a number of bytes from ${min} to ${max}, such as ${min}, 64kb or 1mb`;
-  return z
-    .string()
-    .regex(/^\d{1,15}(kb|mb)?$/i, message)
-    .transform((text) => parseInt(text, 10) * UNITS[text.replace(/\d/g, '').toLowerCase()]!)
-    .refine((value) => value >= min && value <= max, message);
-};
-
-const httpUrl = z
-  .string()
-  .refine(
-    (text) => /^https?:/i.test(text) && URL.canParse(text),
-    'must be an http:// or https:// address',
-  )
-  .transform((text) => text.replace(/\/+$/, ''));
-
-/** Whoever can change the keys on their way can sign; only this machine may do without TLS. */
-const issuerUrl = z.string().refine(isSafeIssuer, 'must be an https:// address');
-
-function isSafeIssuer(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, hostname } = new URL(text);
-  const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
-  return protocol === 'https:' || (protocol === 'http:' && isLocal);
-}
-
-const host = z
-  .string()
-  .refine(
-    (text) => isIP(text) !== 0 || (text.length <= 253 && HOST_NAME.test(text)),
-    'must be a host name or an IP address, such as 127.0.0.1, ::1 or 0.0.0.0',
-  );
-
-const HOST_NAME = /^[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)*\.?$/u;
-
-const databaseUrl = z
-  .string()
-  .superRefine((text, context) => {
-    const problem = problemOfDatabaseUrl(text);
-    if (problem !== undefined) context.addIssue(problem);
-  })
-  .transform(urlForPg);
-
-const MAX_WORKERS = 512;
-
-const workers = z
-  .string()
-  .refine(
-    (text) => text === 'auto' || (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= MAX_WORKERS),
-    `must be auto, or a whole number from 1 to ${MAX_WORKERS}`,
-  )
-  .transform((text) => (text === 'auto' ? text : Number(text)));
 
 const environment = z
   .object({
@@ -174,7 +118,7 @@ const environment = z
       dataDir: resolve(env.DATA_DIR),
       poolSize: env.DATABASE_POOL_SIZE,
       batchSize: env.DATABASE_BATCH_SIZE,
-      batchesUnderWay: env.DATABASE_BATCHES,
+      batchesInFlight: env.DATABASE_BATCHES,
       timeout: env.DATABASE_TIMEOUT_MS,
       startTimeout: env.DATABASE_START_TIMEOUT_MS,
     },
@@ -221,7 +165,7 @@ export function readConfig(env = processEnvironment()): Config {
 /** What a worker works with: its number, from 1, and its share of the settings. */
 export interface WorkerSettings {
   readonly worker: number;
-  readonly config: Config & { readonly database: { readonly url: string } };
+  readonly config: AppConfig;
 }
 
 const WORKER_SETTINGS = 'PLANT_STORE_WORKER';

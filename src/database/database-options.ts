@@ -1,33 +1,17 @@
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
-import { AccessTokenEntity } from '../auth/access-token.entity.js';
-import type { Config } from '../config/config.js';
-import { PlantEntity } from '../plants/plant.entity.js';
+import type { DatabaseConfig } from '../config/config.js';
 import { CreatePlants1763600000000 } from './migrations/1763600000000-create-plants.js';
 import { CreateAccessTokens1763600100000 } from './migrations/1763600100000-create-access-tokens.js';
-
-export type DatabaseConfig = Config['database'] & {
-  readonly url: string;
-  /** Whether `url` leads to the embedded Postgres in `dataDir`. */
-  readonly isEmbedded?: boolean;
-};
 
 const schemaOptions: PostgresDataSourceOptions = {
   type: 'postgres',
   applicationName: 'plant-store',
-  entities: [PlantEntity, AccessTokenEntity],
   migrations: [CreatePlants1763600000000, CreateAccessTokens1763600100000],
   migrationsTableName: 'migrations',
   synchronize: false,
   installExtensions: false,
   logging: false,
 };
-
-/** What requests cannot do without. Commands need more, and the migrations everything. */
-export const requestPrivileges = [
-  { entity: PlantEntity, privilege: 'SELECT' },
-  { entity: PlantEntity, privilege: 'INSERT' },
-  { entity: AccessTokenEntity, privilege: 'SELECT' },
-] as const;
 
 /** How requests reach the database: a bounded pool, and an end to every wait. */
 export function requestDatabaseOptions(config: DatabaseConfig): PostgresDataSourceOptions {

@@ -1,6 +1,7 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { requestDatabaseOptions, type DatabaseConfig } from './database-options.js';
+import type { DatabaseConfig } from '../config/config.js';
+import { requestDatabaseOptions } from './database-options.js';
 
 @Module({})
 export class DatabaseModule {
@@ -8,7 +9,14 @@ export class DatabaseModule {
   static register(config: DatabaseConfig): DynamicModule {
     return {
       module: DatabaseModule,
-      imports: [TypeOrmModule.forRoot({ ...requestDatabaseOptions(config), retryAttempts: 0 })],
+      imports: [
+        TypeOrmModule.forRoot({
+          ...requestDatabaseOptions(config),
+          // Each feature brings its entities: TypeOrmModule.forFeature.
+          autoLoadEntities: true,
+          retryAttempts: 0,
+        }),
+      ],
     };
   }
 }

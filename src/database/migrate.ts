@@ -1,5 +1,6 @@
 import { DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
-import { migrationDatabaseOptions, type DatabaseConfig } from './database-options.js';
+import type { DatabaseConfig } from '../config/config.js';
+import { migrationDatabaseOptions } from './database-options.js';
 
 /** Any constant will do; every process that migrates this schema must use the same one. */
 const MIGRATION_LOCK = 0x706c616e74;

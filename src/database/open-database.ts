@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Config } from '../config/config.js';
-import type { DatabaseConfig } from './database-options.js';
+import type { Config, DatabaseConfig } from '../config/config.js';
 import {
   DataDirInUseError,
   joinEmbeddedPostgres,

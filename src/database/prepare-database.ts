@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'pg-connection-string';
 import { StartError } from '../errors/start-error.js';
-import type { DatabaseConfig } from './database-options.js';
+import type { DatabaseConfig } from '../config/config.js';
 import { migrate, MigrationInProgressError } from './migrate.js';
 import { describeDatabaseError, isMisconfigured, isUnavailable } from './postgres-errors.js';
 

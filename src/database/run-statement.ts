@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
-import { inSpan } from '../logging/tracing.js';
+import { inSpan } from '../tracing/tracing.js';
 import {
   isPreparedStatementLost,
   isRetryable,

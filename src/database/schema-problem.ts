@@ -1,7 +1,12 @@
-import type { DataSource } from 'typeorm';
-import { requestPrivileges } from './database-options.js';
+import type { DataSource, EntityTarget } from 'typeorm';
 import { isTableMissing } from './postgres-errors.js';
 import { runStatement } from './run-statement.js';
+
+/** What a request does with a table. */
+export interface NeededPrivilege {
+  readonly entity: EntityTarget<object>;
+  readonly privilege: 'SELECT' | 'INSERT';
+}
 
 interface SchemaRow {
   readonly isReadOnly: boolean;
@@ -31,10 +36,14 @@ const LOOK = `
  * What keeps the database from serving requests: one sentence, or undefined. Newer migrations than ours may have
  * run, too: see docs/operations.md.
  *
+ * @param needed what the service cannot do without
  * @throws ServiceError databaseUnavailable when the database cannot be reached or does not answer in time
  */
-export async function schemaProblem(dataSource: DataSource): Promise<string | undefined> {
-  const row = await look(dataSource);
+export async function schemaProblem(
+  dataSource: DataSource,
+  needed: readonly NeededPrivilege[],
+): Promise<string | undefined> {
+  const row = await look(dataSource, needed);
   if (row === undefined) return tablesMissing([dataSource.options.migrationsTableName!]);
   if (row.isReadOnly) {
     return 'The database is read-only, as a standby or a former primary is after a fail-over.';
@@ -50,10 +59,13 @@ export async function schemaProblem(dataSource: DataSource): Promise<string | un
 }
 
 /** @returns undefined where there is no table of migrations */
-async function look(dataSource: DataSource): Promise<SchemaRow | undefined> {
+async function look(
+  dataSource: DataSource,
+  needed: readonly NeededPrivilege[],
+): Promise<SchemaRow | undefined> {
   const newest = dataSource.migrations.at(-1)?.constructor.name;
-  const names = requestPrivileges.map(({ entity }) => dataSource.getMetadata(entity).tablePath);
-  const privileges = requestPrivileges.map(({ privilege }) => privilege);
+  const names = needed.map(({ entity }) => dataSource.getMetadata(entity).tablePath);
+  const privileges = needed.map(({ privilege }) => privilege);
   try {
     const { rows } = await runStatement<SchemaRow>(dataSource, LOOK, [newest, names, privileges]);
     return rows[0];

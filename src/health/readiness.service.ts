@@ -1,9 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { schemaProblem } from '../database/schema-problem.js';
+import { AccessTokenEntity } from '../auth/access-token.entity.js';
+import { schemaProblem, type NeededPrivilege } from '../database/schema-problem.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { LifecycleService } from '../http/lifecycle.service.js';
+import { PlantEntity } from '../plants/plant.entity.js';
+
+/** What requests cannot do without. Commands need more, and the migrations everything. */
+const NEEDED: readonly NeededPrivilege[] = [
+  { entity: PlantEntity, privilege: 'SELECT' },
+  { entity: PlantEntity, privilege: 'INSERT' },
+  { entity: AccessTokenEntity, privilege: 'SELECT' },
+];
 
 /** However many probes there are, the database is asked no more often than this. */
 const CACHE_MS = 1000;
@@ -28,7 +37,7 @@ export class ReadinessService {
   }
 
   private async checkDatabase(): Promise<void> {
-    const problem = await schemaProblem(this.dataSource);
+    const problem = await schemaProblem(this.dataSource, NEEDED);
     if (problem !== undefined) throw new ServiceError(ErrorCode.databaseUnavailable, problem);
   }
 }

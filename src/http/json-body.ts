@@ -3,7 +3,7 @@ import { createParamDecorator, type ExecutionContext, type Type } from '@nestjs/
 import type { Request, Response } from 'express';
 import { ErrorCode } from '../errors/error-codes.js';
 import { connectionClosed, ServiceError } from '../errors/service-error.js';
-import { inSpan } from '../logging/tracing.js';
+import { inSpan } from '../tracing/tracing.js';
 import { JsonError, parseExactJson, type JsonValue } from './exact-json.js';
 import { requestOf, responseOf } from './execution-context.js';
 import { validate } from './validate.js';

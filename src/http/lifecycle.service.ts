@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { sendError } from '../errors/send-error.js';
@@ -9,7 +9,7 @@ import { whenClosed } from './when-closed.js';
  * Where the process stands between start and stop.
  *
  * - serving: all is well.
- * - draining: no new connections; every request that still arrives is answered, and its connection closed.
+ * - draining: no new connections; every request that still arrives gets its response, and its connection closes.
  * - stopping: the database is about to go; what still arrives is refused.
  */
 export type LifecyclePhase = 'serving' | 'draining' | 'stopping';
@@ -18,27 +18,30 @@ export type LifecyclePhase = 'serving' | 'draining' | 'stopping';
 export class LifecycleService {
   private phase: LifecyclePhase = 'serving';
   /**
-   * The latest request of every connection; a connection has one in flight at most (see oneByOne in
-   * http-adapter.ts). Not a Set of those in flight: each time V8 makes room in a set that is added to and deleted
+   * The latest request of every connection; a connection has one in flight at most (see
+   * pipelining.ts). Not a Set of those in flight: each time V8 makes room in a set that is added to and deleted
    * from all the time, the old table keeps what was in it, and is itself kept until the next full garbage collection.
    */
   private readonly latest = new Map<Socket, ServerResponse>();
 
-  /**
-   * Takes note of a request.
-   *
-   * @throws ServiceError shuttingDown when it came too late
-   */
-  enter(response: ServerResponse): void {
+  /** A middleware that takes note of a request, and refuses it when it came too late. */
+  readonly enter = (
+    { socket }: IncomingMessage,
+    response: ServerResponse,
+    next: (error?: unknown) => void,
+  ): void => {
     if (this.phase !== 'serving') response.setHeader('Connection', 'close');
-    if (this.phase === 'stopping') throw shuttingDown();
-    const { socket } = response.req;
+    if (this.phase === 'stopping') {
+      next(shuttingDown());
+      return;
+    }
     const isNew = !this.latest.has(socket);
     this.latest.set(socket, response);
     if (isNew) whenClosed(socket, () => this.latest.delete(socket));
-  }
+    next();
+  };
 
-  /** Sends clients away without losing a request: each is told with its answer to come back elsewhere. */
+  /** Sends clients away without losing a request: each response tells its client to come back elsewhere. */
   drain(): void {
     this.phase = 'draining';
     for (const response of this.latest.values()) {

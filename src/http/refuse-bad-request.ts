@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 
@@ -6,24 +6,30 @@ import { ServiceError } from '../errors/service-error.js';
 const HOST = /^(\[[0-9a-f:.]+\]|[\w.~!$&'()*+;=%-]*)(:\d*)?$/i;
 
 /**
- * Refuses what Node lets through, and RFC 9112 does not: an HTTP/1.1 request without Host, or with one that is none
- * (section 3.2), and a body in a transfer coding other than chunked, which would be taken for plain (section 6.1).
- *
- * @throws ServiceError badRequest for those, and for what is not HTTP/1
+ * A middleware that refuses what Node lets through, and RFC 9112 does not: an HTTP/1.1 request without Host, or with one
+ * that is none (section 3.2), and a body in a transfer coding other than chunked, which would be taken for plain
+ * (section 6.1).
  */
-export function refuseBadRequest(request: IncomingMessage): void {
-  if (request.httpVersionMajor !== 1) {
-    throw new ServiceError(ErrorCode.badRequest, 'The service speaks HTTP/1.1.');
-  }
-  const { host, 'transfer-encoding': transferCoding } = request.headers;
-  const isGood = host === undefined ? request.httpVersion !== '1.1' : HOST.test(host);
-  if (!isGood) {
-    throw new ServiceError(ErrorCode.badRequest, 'The Host header is missing, or not one host.');
-  }
+export function refuseBadRequest(
+  request: IncomingMessage,
+  _response: ServerResponse,
+  next: (error?: ServiceError) => void,
+): void {
+  const problem = problemOf(request);
+  next(problem === undefined ? undefined : new ServiceError(ErrorCode.badRequest, problem));
+}
+
+function problemOf({
+  httpVersion,
+  httpVersionMajor,
+  headers,
+}: IncomingMessage): string | undefined {
+  if (httpVersionMajor !== 1) return 'The service speaks HTTP/1.1.';
+  const { host, 'transfer-encoding': transferCoding } = headers;
+  const isHostGood = host === undefined ? httpVersion !== '1.1' : HOST.test(host);
+  if (!isHostGood) return 'The Host header is missing, or not one host.';
   if (transferCoding !== undefined && transferCoding.toLowerCase() !== 'chunked') {
-    throw new ServiceError(
-      ErrorCode.badRequest,
-      'The body is in a transfer coding that the service does not know: send it plain, or with Transfer-Encoding: chunked.',
-    );
+    return 'The body is in a transfer coding that the service does not know: send it plain, or with Transfer-Encoding: chunked.';
   }
+  return undefined;
 }

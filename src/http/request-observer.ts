@@ -1,14 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { SpanStatusCode } from '@opentelemetry/api';
-import type { Request, Response } from 'express';
+import type { NextFunction, Request, Response } from 'express';
+import type { Server } from 'node:http';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { ErrorCode, statusOf } from '../errors/error-codes.js';
 import { answeredError } from '../errors/send-error.js';
 import type { ServiceError } from '../errors/service-error.js';
-import type { RequestLogger } from '../logging/logger.js';
+import type { Logger } from 'pino';
 import { REQUEST_LOGGER } from '../logging/logging.module.js';
-import { startRequestSpan, withRequestSpan } from '../logging/tracing.js';
+import { startRequestSpan, withRequestSpan } from '../tracing/tracing.js';
 import { requestIdOf } from './request-id.js';
+import { UNPARSED_EVENT } from './unparsed-event.js';
 import { whenClosed } from './when-closed.js';
 
 /** From a millisecond to the longest a request may take. */
@@ -26,12 +28,12 @@ export class RequestObserver {
   private readonly drops: Counter;
 
   constructor(
-    @Inject(REQUEST_LOGGER) private readonly logger: RequestLogger,
+    @Inject(REQUEST_LOGGER) private readonly logger: Logger,
     registry: Registry,
   ) {
     this.durations = new Histogram({
       name: 'plant_store_http_request_duration_seconds',
-      help: 'Time from the header of a request to the end of its answer.',
+      help: 'Time from the header of a request to the end of its response.',
       labelNames: ['route', 'method', 'status'],
       buckets: BUCKETS_SECONDS,
       registers: [registry],
@@ -43,20 +45,20 @@ export class RequestObserver {
     });
   }
 
-  /** What the HTTP parser refused never was a request, and is counted and logged like one. */
-  observeUnparsed(error: ServiceError): void {
+  /** Observes what never becomes a request: what the HTTP parser refused, and connections beyond the limit. */
+  watch(server: Server): void {
+    server.on(UNPARSED_EVENT, (error: ServiceError) => this.observeUnparsed(error));
+    server.on('drop', () => this.drops.inc());
+  }
+
+  private observeUnparsed(error: ServiceError): void {
     const status = statusOf(error.code);
     this.durations.observe({ route: UNPARSED, method: 'other', status }, 0);
     this.logger.info({ route: UNPARSED, status, error: error.code }, 'request');
   }
 
-  /** Connections beyond the limit are closed without an answer. */
-  observeDrop(): void {
-    this.drops.inc();
-  }
-
-  /** @param work what becomes of the request */
-  observe(request: Request, response: Response, work: () => void): void {
+  /** A middleware, the first of all: `next` runs within the trace of the request. */
+  readonly observe = (request: Request, response: Response, next: NextFunction): void => {
     const startedAt = performance.now();
     const requestId = requestIdOf(request.headers['x-request-id']);
     response.setHeader('X-Request-Id', requestId);
@@ -66,13 +68,13 @@ export class RequestObserver {
       const milliseconds = performance.now() - startedAt;
       const route = (request.route as { path: string } | undefined)?.path ?? UNMATCHED;
       const error = answeredError(response);
-      // A client that went away before its answer began leaves no status.
+      // A client that went away before its response began leaves no status.
       const status = response.headersSent ? response.statusCode : 499;
       this.durations.observe(
         { route, method: KNOWN_METHODS.has(request.method) ? request.method : 'other', status },
         milliseconds / 1000,
       );
-      const line = {
+      const entry = {
         requestId,
         method: request.method,
         route,
@@ -82,7 +84,7 @@ export class RequestObserver {
         token: (request.user as { name: string } | undefined)?.name,
         traceId: span?.spanContext().traceId,
       };
-      this.log(line, status, error);
+      this.log(entry, status, error);
       if (span !== undefined) {
         span.updateName(`${request.method} ${route}`);
         span.setAttributes({
@@ -94,17 +96,17 @@ export class RequestObserver {
         span.end();
       }
     });
-    withRequestSpan(span, work);
-  }
+    withRequestSpan(span, next);
+  };
 
   /** A 5xx that has a cause to be found is an error. Of 50301 there are many at once, and 50302 is no fault. */
-  private log(line: object, status: number, error: ServiceError | undefined): void {
+  private log(entry: object, status: number, error: ServiceError | undefined): void {
     if (status < 500 || error?.code === ErrorCode.shuttingDown) {
-      this.logger.infoLine(line, 'request');
+      this.logger.info(entry, 'request');
     } else if (error?.code === ErrorCode.overloaded) {
-      this.logger.warn(line, error.message);
+      this.logger.warn(entry, error.message);
     } else {
-      this.logger.error({ ...line, err: error?.cause }, error?.message ?? 'request');
+      this.logger.error({ ...entry, err: error?.cause }, error?.message ?? 'request');
     }
   }
 }

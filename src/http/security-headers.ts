@@ -2,6 +2,12 @@ import { createHash } from 'node:crypto';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import helmet from 'helmet';
 
+/** A middleware that keeps browsers from taking a response for something else than its Content-Type says. */
+export function noSniff(_request: Request, response: Response, next: NextFunction): void {
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  next();
+}
+
 /**
  * The header fields that a browser needs to show Swagger UI in safety.
  *

@@ -52,34 +52,14 @@ function standardOutput(bufferLength: number): DestinationStream {
   return output;
 }
 
-/** A pino logger, with a short way for the line that is written for every request. */
-export interface RequestLogger extends Logger {
-  /**
-   * Writes the line that `info(fields, message)` would. pino makes JSON of each name and each value by itself and puts
-   * it together; made in one go, a line takes half of the time (docs/decisions/0011-the-line-of-a-request.md).
-   *
-   * @param fields plain values; an error would not be unfolded
-   */
-  infoLine(fields: object, message: string): void;
-}
-
 /**
  * JSON lines on standard output; on a terminal, lines for people.
  *
  * @param worker the number that every line of a worker carries
  */
-export function createLogger({ level }: Config['log'], worker?: number): RequestLogger {
+export function createLogger({ level }: Config['log'], worker?: number): Logger {
   const stream: DestinationStream = process.stdout.isTTY
     ? pretty({ sync: true, singleLine: true, translateTime: 'SYS:HH:MM:ss' })
     : standardOutput(worker === undefined ? BUFFER_LENGTH : WORKER_BUFFER_LENGTH);
-  const logger = pino({ level, base: worker === undefined ? null : { worker }, timestamp }, stream);
-  const begin = `{"level":${logger.levels.values['info']}`;
-  const base = worker === undefined ? '' : `,"worker":${worker}`;
-  return Object.assign(logger, {
-    infoLine(fields: object, message: string) {
-      if (!logger.isLevelEnabled('info')) return;
-      const rest = JSON.stringify({ ...fields, msg: message }).slice(1);
-      stream.write(`${begin}${timestamp()}${base},${rest}\n`);
-    },
-  });
+  return pino({ level, base: worker === undefined ? null : { worker }, timestamp }, stream);
 }

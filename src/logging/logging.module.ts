@@ -1,6 +1,6 @@
 import { Global, Module, type DynamicModule } from '@nestjs/common';
 import { LoggerModule } from 'nestjs-pino';
-import type { RequestLogger } from './logger.js';
+import type { Logger } from 'pino';
 
 /** The name under which the logger for requests is injected; all other code uses Nest's `Logger`. */
 export const REQUEST_LOGGER = Symbol('request logger');
@@ -8,7 +8,7 @@ export const REQUEST_LOGGER = Symbol('request logger');
 @Global()
 @Module({})
 export class LoggingModule {
-  static register(logger: RequestLogger): DynamicModule {
+  static register(logger: Logger): DynamicModule {
     return {
       module: LoggingModule,
       // Requests are logged by RequestObserver: pino-http would make a logger for each of them.

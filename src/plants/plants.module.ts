@@ -1,13 +1,14 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { BatchMetrics } from '../database/batcher.js';
+import { BatchMetrics } from './batch-metrics.js';
 import { PlantEntity } from './plant.entity.js';
 import { PlantsController } from './plants.controller.js';
+import { PlantsRepository } from './plants.repository.js';
 import { PlantsService } from './plants.service.js';
 
 @Module({
   imports: [TypeOrmModule.forFeature([PlantEntity])],
   controllers: [PlantsController],
-  providers: [PlantsService, BatchMetrics],
+  providers: [PlantsService, PlantsRepository, BatchMetrics],
 })
 export class PlantsModule {}

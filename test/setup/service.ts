@@ -1,11 +1,12 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { createApp, listen, stopApp } from '../../src/app.js';
+import { createApp, listen } from '../../src/app.js';
 import { Registry } from 'prom-client';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { readConfig } from '../../src/config/config.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './database-proxy.js';
 import { openTestDatabase, type TestDatabase } from './database.js';
+import { stopApp } from '../../src/shutdown.js';
 
 /** A row of the table, with the id as Postgres prints it. */
 export interface StoredPlant {

@@ -12,7 +12,7 @@ function controlled(limits: Partial<BatchLimits> = {}) {
   }[] = [];
   const batcher = new Batcher<number, number>(
     (items) => new Promise((resolve, reject) => batches.push({ items, resolve, reject })),
-    { size: 10, underWay: 1, waiting: 100, wait: Infinity, ...limits },
+    { size: 10, inFlight: 1, queued: 100, wait: Infinity, ...limits },
   );
   const finish = (index: number) => {
     const { items, resolve } = batches[index]!;
@@ -32,7 +32,7 @@ describe('Batcher', () => {
     expect(itemsOf()).toEqual([[1]]);
   });
 
-  it('gathers what comes in one turn of the event loop', async () => {
+  it('combines what comes in one turn of the event loop', async () => {
     const { batcher, itemsOf } = controlled();
     void batcher.add(1);
     await Promise.resolve();
@@ -41,7 +41,7 @@ describe('Batcher', () => {
     expect(itemsOf()).toEqual([[1, 2]]);
   });
 
-  it('gathers what comes while a batch is under way, and gives each its own outcome', async () => {
+  it('combines what comes while a batch is in flight, and gives each its own outcome', async () => {
     const { batcher, itemsOf, finish } = controlled();
     const outcomes = [batcher.add(1)];
     await settled();
@@ -56,7 +56,7 @@ describe('Batcher', () => {
   });
 
   it('keeps batches below their size, and their number below its limit', async () => {
-    const { batcher, itemsOf, finish } = controlled({ size: 2, underWay: 2 });
+    const { batcher, itemsOf, finish } = controlled({ size: 2, inFlight: 2 });
     const outcomes = [1, 2, 3, 4, 5, 6].map((item) => batcher.add(item));
     await settled();
     expect(itemsOf()).toEqual([
@@ -75,20 +75,8 @@ describe('Batcher', () => {
     expect(await Promise.all(outcomes)).toEqual([10, 20, 30, 40, 50, 60]);
   });
 
-  it('of many that wait, sends half', async () => {
-    const { batcher, batches, finish } = controlled({ size: 100, waiting: 1000 });
-    const items = Array.from({ length: 200 }, (_, i) => i);
-    const outcomes = items.map((item) => batcher.add(item));
-    for (let i = 0; i < 4; i++) {
-      while (batches.length === i) await settled();
-      finish(i);
-    }
-    expect(await Promise.all(outcomes)).toEqual(items.map((item) => item * 10));
-    expect(batches.map((batch) => batch.items.length)).toEqual([100, 50, 32, 18]);
-  });
-
-  it('refuses more than may wait', async () => {
-    const { batcher, finish } = controlled({ waiting: 2 });
+  it('refuses more items than the queue may hold', async () => {
+    const { batcher, finish } = controlled({ queued: 2 });
     const accepted = [batcher.add(1)];
     await settled();
     accepted.push(batcher.add(2), batcher.add(3));
@@ -99,7 +87,7 @@ describe('Batcher', () => {
     expect(await Promise.all(accepted)).toEqual([10, 20, 30]);
   });
 
-  it('refuses who waited too long when its turn comes', async () => {
+  it('refuses an item that was in the queue for too long', async () => {
     jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick'] });
     const { batcher, batches, itemsOf, finish } = controlled({ wait: 1500 });
     const first = batcher.add(1);
@@ -126,7 +114,7 @@ describe('Batcher', () => {
         if (items.includes(3)) throw new Error('three');
         return items.map((item) => item * 10);
       },
-      { size: 10, underWay: 1, waiting: 100, wait: Infinity },
+      { size: 10, inFlight: 1, queued: 100, wait: Infinity },
     );
     const outcomes = await Promise.allSettled([1, 2, 3, 4].map((item) => batcher.add(item)));
     expect(outcomes).toMatchObject([
@@ -137,7 +125,7 @@ describe('Batcher', () => {
     ]);
   });
 
-  it('tells all who wait when the database is away, and goes on with who comes later', async () => {
+  it('fails the whole queue when the database is away, and goes on with what comes later', async () => {
     const { batcher, batches, finish } = controlled();
     const first = batcher.add(1);
     await settled();

@@ -1,0 +1,44 @@
+import { Server as NetServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Config } from './config/config.js';
+import { LifecycleService } from './http/lifecycle.service.js';
+
+/** How long a connection may stay idle after the listener closed: a request may be under way on it. */
+const IDLE_GRACE_MS = 1000;
+
+/** How long the connections to the database may take to close. */
+const CLOSE_TIMEOUT_MS = 1000;
+
+/**
+ * Stops the service without losing a request: readiness falls, after a delay nothing new is accepted,
+ * requests in flight are answered and their connections closed, then the database is let go.
+ *
+ * The delay is there for load balancers to notice; after it and the time-out, in milliseconds, what is
+ * still in flight is refused and cut.
+ */
+export async function stopApp(
+  app: NestExpressApplication,
+  { shutdownDelay, shutdownTimeout }: Pick<Config['http'], 'shutdownDelay' | 'shutdownTimeout'>,
+): Promise<void> {
+  const lifecycle = app.get(LifecycleService);
+  const server = app.getHttpServer();
+  lifecycle.drain();
+  if (shutdownDelay > 0) await delay(shutdownDelay);
+  // Of net, not of http: that one would cut idle connections at once, requests on their way included.
+  const closed = new Promise<void>((resolve) => {
+    NetServer.prototype.close.call(server, () => resolve());
+  });
+  const idle = setTimeout(() => server.closeIdleConnections(), IDLE_GRACE_MS);
+  const deadline = setTimeout(() => {
+    lifecycle.stop();
+    // In the next turn of the event loop: the refusals are on their way by then.
+    setImmediate(() => server.closeAllConnections());
+  }, shutdownTimeout);
+  await closed;
+  clearTimeout(idle);
+  clearTimeout(deadline);
+  lifecycle.stop();
+  // A server that is frozen never says good-bye to its connections.
+  await Promise.race([app.close(), delay(CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
+}
