@@ -48,12 +48,12 @@ describe('a body that is JSON but not a NewPlant', () => {
     ['{"id":1,"name":{"__proto__":{"then":1}}}', ['name must be a string, not an object']],
     ['{"id":1,"name":[{"constructor":null}],"tag":{"constructor":[]}}', ['name must', 'tag must']],
     ['{"constructor":{"name":"NewPlant"},"prototype":1}', ['id is missing', 'name is missing']],
-    ['[]', ['the body must be a JSON object']],
-    ['[{"id":1,"name":"a"}]', ['the body must be a JSON object']],
-    ['null', ['the body must be a JSON object']],
-    ['true', ['the body must be a JSON object']],
-    ['5', ['the body must be a JSON object']],
-    ['"{}"', ['the body must be a JSON object']],
+    ['[]', ['it must be a JSON object']],
+    ['[{"id":1,"name":"a"}]', ['it must be a JSON object']],
+    ['null', ['it must be a JSON object']],
+    ['true', ['it must be a JSON object']],
+    ['5', ['it must be a JSON object']],
+    ['"{}"', ['it must be a JSON object']],
   ])('%s is refused with 40005, naming what is wrong', async (body, reasons) => {
     const answer = await service.post(body);
     expect(answer.status).toBe(400);

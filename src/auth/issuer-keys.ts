@@ -1,90 +1,93 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { JSONWebKeySet } from 'jose';
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  customFetch,
+  errors,
+  type FetchImplementation,
+  type JWTVerifyGetKey,
+} from 'jose';
 
-const FETCH_TIMEOUT_MS = 2000;
-
-/** The issuer is asked no more often than this, whoever sends what, and whether it answers or not. */
+/** The issuer is asked no more often than this, whatever tokens come, and whether it responds or not. */
 const COOLDOWN_MS = 1000;
+
+/** How long the keys may take, the cooldown included. */
+const TIMEOUT_MS = 3000;
 
 /** A key that the issuer has withdrawn is believed for this long, longer only while the issuer is away. */
 const MAX_AGE_MS = 5 * 60_000;
 
-/** The public keys of an issuer, found by OpenID Connect Discovery and kept for a while. */
+/** The keys are needed and cannot be had: nothing is said about the token. */
+export class IssuerUnavailableError extends Error {
+  override readonly name = 'IssuerUnavailableError';
+}
+
+/** The public keys of an issuer, found by OpenID Connect Discovery. Known keys live on while the issuer is away. */
 export class IssuerKeys {
-  private keys: JSONWebKeySet | undefined;
-  private fetchedAt = -Infinity;
+  private readonly remote;
   private triedAt = -Infinity;
-  private fetching: Promise<JSONWebKeySet> | undefined;
+  private hasFailed = false;
 
-  constructor(private readonly issuer: string) {}
-
-  /**
-   * The keys as far as they are known; asked for when there are none, and again when they are old.
-   *
-   * @throws when there are none and the issuer does not answer
-   */
-  async current(): Promise<JSONWebKeySet> {
-    if (this.keys === undefined) {
-      // Nobody waits in line for an issuer that has just failed.
-      if (this.fetching === undefined && this.isCoolingDown()) {
-        throw new Error('The issuer failed a moment ago');
-      }
-      return this.fetch();
-    }
-    if (performance.now() - this.fetchedAt >= MAX_AGE_MS) {
-      this.fetch().catch(() => undefined);
-    }
-    return this.keys;
+  constructor(private readonly issuer: string) {
+    const metadata = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+    this.remote = createRemoteJWKSet(new URL(metadata), {
+      timeoutDuration: TIMEOUT_MS,
+      cacheMaxAge: MAX_AGE_MS,
+      // fetchKeys waits, where jose would call a token invalid whose key is newer than the last look.
+      cooldownDuration: 0,
+      [customFetch]: (url, options) => this.fetchKeys(url, options),
+    });
   }
 
   /**
-   * Keys that were asked for after `known`, which may take as long as the pause between two questions.
+   * For `jwtVerify`.
    *
-   * @throws when the issuer does not answer
+   * @throws IssuerUnavailableError; an error of jose when the token names no key of the issuer
    */
-  newerThan(known: JSONWebKeySet): Promise<JSONWebKeySet> {
-    return this.keys !== undefined && this.keys !== known
-      ? Promise.resolve(this.keys)
-      : this.fetch();
-  }
+  readonly find: JWTVerifyGetKey = async (header, token) => {
+    try {
+      return await this.remote(header, token);
+    } catch (error) {
+      if (isAboutToken(error)) throw error;
+      const known = this.remote.jwks();
+      const key = known && createLocalJWKSet(known)(header, token).catch(() => undefined);
+      const found = await key;
+      if (found !== undefined) return found;
+      throw new IssuerUnavailableError('The keys of the issuer cannot be had', { cause: error });
+    }
+  };
 
-  /** One question at a time, for all who wait. */
-  private fetch(): Promise<JSONWebKeySet> {
-    this.fetching ??= this.fetchAfterCooldown().finally(() => (this.fetching = undefined));
-    return this.fetching;
-  }
-
-  private async fetchAfterCooldown(): Promise<JSONWebKeySet> {
-    if (this.isCoolingDown()) await delay(this.triedAt + COOLDOWN_MS - performance.now());
+  private async fetchKeys(...[url, options]: Parameters<FetchImplementation>): Promise<Response> {
+    const rest = this.triedAt + COOLDOWN_MS - performance.now();
+    if (rest > 0) {
+      // No request waits for an issuer that has just failed.
+      if (this.hasFailed) throw new Error('The issuer failed a moment ago');
+      await delay(rest, undefined, { signal: options.signal });
+    }
     this.triedAt = performance.now();
-    this.keys = await fetchKeys(this.issuer);
-    this.fetchedAt = this.triedAt;
-    return this.keys;
+    this.hasFailed = true;
+    const response = await fetch(await this.keysUrl(url, options), options);
+    this.hasFailed = !response.ok;
+    return response;
   }
 
-  private isCoolingDown(): boolean {
-    return performance.now() - this.triedAt < COOLDOWN_MS;
+  /** OpenID Connect Discovery 1.0, section 4. */
+  private async keysUrl(...[url, options]: Parameters<FetchImplementation>): Promise<string> {
+    const response = await fetch(url, options);
+    if (!response.ok) throw new Error(`The issuer responded with HTTP status ${response.status}`);
+    const metadata = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown } | null;
+    // Section 4.3: otherwise one issuer could speak for another.
+    if (metadata?.issuer !== this.issuer) {
+      throw new Error('The metadata of the issuer names another one');
+    }
+    return String(metadata.jwks_uri);
   }
 }
 
-/** OpenID Connect Discovery 1.0, section 4, and RFC 7517 section 5. */
-async function fetchKeys(issuer: string): Promise<JSONWebKeySet> {
-  const metadata = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
-  // Section 4.3: otherwise one issuer could speak for another.
-  if (metadata['issuer'] !== issuer)
-    throw new Error('The metadata of the issuer names another one');
-  const keys = await fetchJson(String(metadata['jwks_uri']));
-  if (!Array.isArray(keys['keys'])) throw new Error('The keys of the issuer are no key set');
-  return { keys: keys['keys'] as JSONWebKeySet['keys'] };
-}
-
-async function fetchJson(url: string): Promise<Record<string, unknown>> {
-  const response = await fetch(url, {
-    signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
-    redirect: 'error',
-  });
-  if (!response.ok) throw new Error(`The issuer answered with HTTP status ${response.status}`);
-  const json: unknown = await response.json();
-  if (typeof json !== 'object' || json === null) throw new Error('The issuer sent no JSON object');
-  return json as Record<string, unknown>;
+function isAboutToken(error: unknown): boolean {
+  return (
+    error instanceof errors.JWKSNoMatchingKey ||
+    error instanceof errors.JWKSMultipleMatchingKeys ||
+    error instanceof errors.JOSENotSupported
+  );
 }

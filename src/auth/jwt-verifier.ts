@@ -1,8 +1,8 @@
-import { createLocalJWKSet, errors, jwtVerify, type JSONWebKeySet, type JWTPayload } from 'jose';
+import { errors, jwtVerify, type JWTPayload } from 'jose';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import type { Caller } from './caller.js';
-import { IssuerKeys } from './issuer-keys.js';
+import { IssuerKeys, IssuerUnavailableError } from './issuer-keys.js';
 
 /** Signatures with a key pair only: with a shared secret, or none, everybody could sign. */
 const ALGORITHMS = [
@@ -43,15 +43,15 @@ export class JwtVerifier {
   }
 
   /**
-   * @returns who the token stands for, or undefined if it is not valid
+   * @returns whom the token stands for, or undefined if it is not valid
    * @throws ServiceError issuerUnavailable when the issuer's keys are needed and cannot be had
    */
   async verify(token: string): Promise<Caller | undefined> {
     try {
       return callerOf(await this.verifySignature(token));
     } catch (error) {
-      // Errors of jose say something about the token, all others something about the issuer.
       if (error instanceof errors.JOSEError) return undefined;
+      if (!(error instanceof IssuerUnavailableError)) throw error;
       throw new ServiceError(
         ErrorCode.issuerUnavailable,
         'The token cannot be judged now, because the identity provider does not answer. Send the request again in a moment.',
@@ -61,18 +61,7 @@ export class JwtVerifier {
   }
 
   private async verifySignature(token: string): Promise<JWTPayload> {
-    const keys = await this.keys.current();
-    try {
-      return await this.verifyWith(keys, token);
-    } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      // The issuer may sign with a key that is newer than what we know.
-      return this.verifyWith(await this.keys.newerThan(keys), token);
-    }
-  }
-
-  private async verifyWith(keys: JSONWebKeySet, token: string): Promise<JWTPayload> {
-    const { payload } = await jwtVerify(token, createLocalJWKSet(keys), {
+    const { payload } = await jwtVerify(token, this.keys.find, {
       issuer: this.config.issuer,
       audience: this.config.audience,
       algorithms: ALGORITHMS,

@@ -125,7 +125,7 @@ const environment = z
     /** Processes that serve; 1 means that there is no other. */
     workers:
       env.WEB_CONCURRENCY === 'auto'
-        ? // Two connections each: one for plants, one for tokens and readiness.
+        ? // Two connections each: one for requests, one for tokens and readiness.
           Math.max(1, Math.min(availableParallelism(), Math.floor(env.DATABASE_POOL_SIZE / 2)))
         : env.WEB_CONCURRENCY,
   }));

@@ -5,7 +5,7 @@ import {
   joinEmbeddedPostgres,
   startEmbeddedPostgres,
   type EmbeddedPostgres,
-} from './embedded-postgres.js';
+} from './embedded/embedded-postgres.js';
 
 /** The database of this configuration, ready to be connected to. */
 export interface OpenDatabase {

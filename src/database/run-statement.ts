@@ -102,7 +102,7 @@ export function poolOf(dataSource: DataSource): Pool {
 function databaseUnavailable(cause: unknown): ServiceError {
   return new ServiceError(
     ErrorCode.databaseUnavailable,
-    'The database cannot be reached or does not answer in time. Nothing is lost by sending the same plant again.',
+    'The database cannot be reached or does not answer in time. Send the request again in a moment.',
     { cause },
   );
 }

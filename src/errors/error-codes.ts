@@ -8,7 +8,7 @@ export const ErrorCode = {
   unsupportedMediaType: 40002,
   bodyTooLarge: 40003,
   malformedJson: 40004,
-  invalidPlant: 40005,
+  bodyInvalid: 40005,
   idTaken: 40006,
   tokenMissing: 40100,
   tokenInvalid: 40101,

@@ -20,7 +20,7 @@ export class AdmissionGuard implements CanActivate {
     const count = () => this.pending;
     new Gauge({
       name: 'plant_store_pending_requests',
-      help: 'Plants that are under way.',
+      help: 'Requests that were let in and are in flight.',
       registers: [registry],
       collect() {
         this.set(count());

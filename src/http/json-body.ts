@@ -10,7 +10,7 @@ import { validate } from './validate.js';
 import { whenClosed } from './when-closed.js';
 
 /**
- * The JSON body of the request, without loss, as the DTO that is named: `@JsonBody(NewPlant)`. It is read here,
+ * The JSON body of the request, without loss, as the DTO that is named: `@JsonBody(NewThing)`. It is read here,
  * behind the guard, and not by a parser in front of it: nobody without a token makes the service read a body.
  * It is validated here, and not by a pipe: see docs/decisions/0010-validation-without-a-pipe.md.
  *
@@ -51,7 +51,7 @@ function checkMediaType(request: Request): void {
   if (!isPlainJson(header)) {
     throw new ServiceError(
       ErrorCode.unsupportedMediaType,
-      'Send the plant as JSON in UTF-8, with the header Content-Type: application/json.',
+      'Send the body as JSON in UTF-8, with the header Content-Type: application/json.',
     );
   }
   const encoding = request.headers['content-encoding'];
@@ -156,7 +156,7 @@ function parseBody(body: Buffer): JsonValue {
 function bodyMissing(): ServiceError {
   return new ServiceError(
     ErrorCode.bodyMissing,
-    'The body is missing. Send a plant as JSON, such as {"id": 1, "name": "Acer rubrum", "tag": "Acer"}.',
+    'The body is missing. Send JSON, as /docs shows it.',
   );
 }
 

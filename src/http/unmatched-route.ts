@@ -13,7 +13,7 @@ export function unmatchedRoute(router: Router, method: string, path: string): Se
   return allowedMethods.length === 0
     ? new ServiceError(
         ErrorCode.pathNotFound,
-        'There is nothing at this path. Plants are sent to POST /plants; /docs describes the service.',
+        'There is nothing at this path; /docs describes the service.',
       )
     : new MethodNotAllowedError(method, path, allowedMethods);
 }

@@ -8,16 +8,16 @@ import type { JsonValue } from './exact-json.js';
 /**
  * Makes a DTO of the JSON of a request. Members that the DTO does not expose are ignored.
  *
- * @throws ServiceError invalidPlant when it does not keep the rules that the DTO writes with class-validator
+ * @throws ServiceError bodyInvalid when it does not keep the rules that the DTO writes with class-validator
  */
 export function validate<Dto extends object>(value: JsonValue, type: Type<Dto>): Dto {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw invalid('the body must be a JSON object');
+    throw invalid(type, 'it must be a JSON object');
   }
   const dto = plainToInstance(type, value, { excludeExtraneousValues: true });
   const errors = validateSync(dto, { stopAtFirstError: true, validationError: { target: false } });
   if (errors.length > 0) {
-    throw invalid(errors.flatMap(messagesOf).join('; '));
+    throw invalid(type, errors.flatMap(messagesOf).join('; '));
   }
   return dto;
 }
@@ -26,6 +26,6 @@ function messagesOf(error: ValidationError): string[] {
   return Object.values(error.constraints ?? {});
 }
 
-function invalid(reason: string): ServiceError {
-  return new ServiceError(ErrorCode.invalidPlant, `The plant is not valid: ${reason}.`);
+function invalid(type: Type<object>, reason: string): ServiceError {
+  return new ServiceError(ErrorCode.bodyInvalid, `The body is not a ${type.name}: ${reason}.`);
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 
@@ -27,7 +28,7 @@ export function buildDocument(app: INestApplication, baseUrl = DEFAULT_BASE_URL)
   return tidy(SwaggerModule.createDocument(app, config, { autoTagControllers: false }));
 }
 
-/** Removes what the generator adds without being asked, and says NewPlant as the specification does. */
+/** Removes what the generator adds without being asked, and writes inheritance as the specification does. */
 function tidy({
   info,
   paths,
@@ -36,9 +37,10 @@ function tidy({
   security,
   openapi,
 }: OpenAPIObject): OpenAPIObject {
-  const { Plant, NewPlant, Error } = (components?.schemas ?? {}) as Record<string, Schema>;
-  for (const { post } of Object.values(paths)) {
-    if (post?.parameters?.length === 0) delete post.parameters;
+  for (const operations of Object.values(paths)) {
+    for (const operation of Object.values(operations) as { parameters?: unknown[] }[]) {
+      if (operation.parameters?.length === 0) delete operation.parameters;
+    }
   }
   return {
     openapi,
@@ -48,16 +50,31 @@ function tidy({
     paths,
     components: {
       securitySchemes: { bearerAuth: { type: 'http', scheme: 'bearer' } },
-      schemas: {
-        Plant: Plant!,
-        NewPlant: extend('Plant', NewPlant!, Plant!),
-        Error: Error!,
-      },
+      schemas: withInheritance((components?.schemas ?? {}) as Record<string, Schema>),
     },
   };
 }
 
-/** What a schema adds to the one it extends: the generator writes the inherited properties out. */
+/** The generator writes inherited properties out: a schema that has all properties of another one extends it. */
+function withInheritance(schemas: Record<string, Schema>): Record<string, Schema> {
+  const entries = Object.entries(schemas);
+  return Object.fromEntries(
+    entries.map(([name, schema]) => {
+      const base = entries.find(([, other]) => isBaseOf(other, schema));
+      return [name, base === undefined ? schema : extend(base[0], schema, base[1])];
+    }),
+  );
+}
+
+function isBaseOf({ properties: own = {} }: Schema, { properties = {} }: Schema): boolean {
+  const names = Object.keys(own);
+  return (
+    names.length < Object.keys(properties).length &&
+    names.every((name) => isDeepStrictEqual(own[name], properties[name]))
+  );
+}
+
+/** What a schema adds to the one it extends. */
 function extend(
   base: string,
   { properties = {}, required = [] }: Schema,

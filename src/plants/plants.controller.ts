@@ -1,10 +1,10 @@
 import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common';
-import { ApiBody, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
-import { ApiErrorResponses } from '../openapi/api-error-responses.js';
+import { ApiBody, ApiOperation } from '@nestjs/swagger';
 import { AdmissionGuard } from '../http/admission.guard.js';
 import { JsonBody } from '../http/json-body.js';
+import { CreatePlantResponses } from './create-plant.responses.js';
 import { NewPlant } from './dto/new-plant.js';
-import { Plant } from './dto/plant.js';
+import type { Plant } from './dto/plant.js';
 import { PlantsService } from './plants.service.js';
 
 @Controller('plants')
@@ -34,8 +34,7 @@ export class PlantsController {
       },
     },
   })
-  @ApiOkResponse({ type: Plant, description: 'The plant is stored' })
-  @ApiErrorResponses()
+  @CreatePlantResponses()
   create(@JsonBody(NewPlant) plant: NewPlant): Promise<Plant> {
     return this.plants.create(plant);
   }

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { inspect } from 'node:util';
 import { PGlite } from '@electric-sql/pglite';
-import { StartError } from '../errors/start-error.js';
+import { StartError } from '../../errors/start-error.js';
 import { createPostgresSocketServer } from './postgres-socket-server.js';
 
 /** A running embedded Postgres: where to reach it, and how to stop it. */
@@ -151,7 +151,7 @@ async function openDatabase(dataDir: string): Promise<PGlite> {
     await rename(unfinished, path);
   }
   try {
-    // Where this file is missing, PGlite makes a new database over the plants that are there.
+    // Where this file is missing, PGlite makes a new database over the data that is there.
     await access(join(path, 'PG_VERSION'));
     return await PGlite.create(path);
   } catch (error) {
