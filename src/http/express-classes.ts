@@ -9,7 +9,7 @@ interface ExpressPrototypes {
 
 /**
  * Classes whose objects are born with the prototypes that Express wants. It would change the prototype of every request
- * and response instead, after which V8 treats them as slow objects: that costs a quarter of a request.
+ * and response instead, after which V8 treats them as slow objects.
  */
 export function classesOf(
   app: Application,

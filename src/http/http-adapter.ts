@@ -4,7 +4,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Application, type NextFunction, type Request, type Response } from 'express';
 import type { Config } from '../config/config.js';
 import { classesOf } from './express-classes.js';
-import { BODY_LIMIT_SETTING } from './json-body.js';
+import { BODY_LIMIT_SETTING } from './read-body.js';
 import { lingerAtEnd } from './linger.js';
 import { respondToParserErrors } from './parser-errors.js';
 import { handleInTurn } from './pipelining.js';
@@ -60,7 +60,7 @@ export class HttpAdapter extends ExpressAdapter {
 
   /**
    * Called by Nest with what a handler returned. An object is JSON, and needs none of what Express's `send` looks up
-   * for it, which takes 6 % of a request.
+   * for it.
    */
   override reply(response: Response, body: unknown, statusCode?: number): unknown {
     if (typeof body !== 'object' || body === null || body instanceof StreamableFile) {
