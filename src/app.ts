@@ -44,7 +44,7 @@ export async function createApp(
   );
   await app.init();
   observer.watch(app.getHttpServer());
-  // After the start: what Nest tells of its modules and routes helps nobody who reads a log.
+  // After the start: Nest's messages about its modules and routes are noise in a log.
   app.useLogger(app.get(Logger));
   return app;
 }

@@ -4,7 +4,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Config } from './config/config.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 
-/** How long a connection may stay idle after the listener closed: a request may be under way on it. */
+/** How long a connection may stay idle after the listener closed: a request may be on its way. */
 const IDLE_GRACE_MS = 1000;
 
 /** How long the connections to the database may take to close. */
@@ -12,7 +12,7 @@ const CLOSE_TIMEOUT_MS = 1000;
 
 /**
  * Stops the service without losing a request: readiness falls, after a delay nothing new is accepted,
- * requests in flight are answered and their connections closed, then the database is let go.
+ * requests in flight get their responses and their connections close, then the database is let go.
  *
  * The delay is there for load balancers to notice; after it and the time-out, in milliseconds, what is
  * still in flight is refused and cut.
@@ -39,6 +39,6 @@ export async function stopApp(
   clearTimeout(idle);
   clearTimeout(deadline);
   lifecycle.stop();
-  // A server that is frozen never says good-bye to its connections.
+  // A frozen server never closes its side of the connections.
   await Promise.race([app.close(), delay(CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
 }

@@ -31,8 +31,8 @@ const showLater: ShowToken = () => Promise.resolve();
 const DEVELOPMENT = 'development (made at the start)';
 
 /**
- * The life of access tokens. A name stands for whoever uses them; it may have several tokens, as it does
- * while one replaces another.
+ * The life of access tokens. A name stands for the client that uses them; it has several tokens while one
+ * replaces another.
  */
 @Injectable()
 export class AccessTokensService {
@@ -143,7 +143,7 @@ export class AccessTokensService {
   }
 
   /**
-   * Who a token of ours stands for, or undefined if it is unknown, expired or revoked.
+   * Whom a token of ours stands for, or undefined if it is unknown, expired or revoked.
    *
    * @throws ServiceError databaseUnavailable when that cannot be found out
    */
@@ -162,7 +162,7 @@ export class AccessTokensService {
     return { name: found.name, tokenId: found.id, expiresAt: found.expires_at?.getTime() };
   }
 
-  /** Writes down that a token was used; at most once a minute, whoever calls it how often. */
+  /** Writes down that a token was used, at most once a minute, however often this is called. */
   async recordUse(id: string): Promise<void> {
     await runStatement(this.tokens.manager.dataSource, RECORD_USE, [id]);
   }

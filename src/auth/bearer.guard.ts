@@ -43,7 +43,7 @@ export class BearerGuard extends AuthGuard('bearer') {
     return request.user !== undefined;
   }
 
-  /** Whether this is the token for metrics, at their route. They are needed most while the database, which knows all other tokens, is away. */
+  /** Whether this is the token for metrics, at their route: they are needed most while the database, which knows all other tokens, is away. */
   private isMetricsReader(context: ExecutionContext): boolean {
     const hash = this.config.auth.metricsTokenHash;
     const isOpen = this.reflector.get<boolean | undefined>(
@@ -70,7 +70,7 @@ export class BearerGuard extends AuthGuard('bearer') {
         'A bearer token is needed: send the header Authorization: Bearer <token>.',
       );
     }
-    // A connection that is gone has no address; nobody will read its answer.
+    // A connection that is gone has no address, and its response is not read.
     return {
       headers: { authorization: `Bearer ${TOKEN.test(token) ? token : NO_TOKEN}` },
       address: request.ip ?? '::',
@@ -96,7 +96,7 @@ export class BearerGuard extends AuthGuard('bearer') {
   }
 }
 
-/** RFC 6750 section 2.1. The strategy answers anything else by itself; it shall be judged and counted, too. */
+/** RFC 6750 section 2.1. The strategy refuses any other token by itself; that token must be judged and counted, too. */
 const TOKEN = /^[\w.~+/-]+=*$/;
 const NO_TOKEN = '-';
 

@@ -1,4 +1,4 @@
-/** Who sent a request. */
+/** The sender of a request. */
 export interface Caller {
   /** The name the token was created under, or the subject of a token of the identity provider. */
   readonly name: string;

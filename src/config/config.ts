@@ -76,7 +76,7 @@ const environment = z
       env.WEB_CONCURRENCY !== 'auto' &&
       env.WEB_CONCURRENCY > env.DATABASE_POOL_SIZE
     ) {
-      // A worker without a connection could answer nobody.
+      // A worker without a connection could store nothing.
       context.addIssue({
         code: 'custom',
         path: ['WEB_CONCURRENCY'],

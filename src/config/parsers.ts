@@ -30,7 +30,7 @@ export const httpUrl = z
   )
   .transform((text) => text.replace(/\/+$/, ''));
 
-/** Whoever can change the keys on their way can sign; only this machine may do without TLS. */
+/** An attacker that can change the keys on their way could sign tokens, so only this machine may do without TLS. */
 export const issuerUrl = z.string().refine(isSafeIssuer, 'must be an https:// address');
 
 function isSafeIssuer(text: string): boolean {

@@ -12,7 +12,7 @@ import {
   StatementTimeoutError,
 } from './postgres-errors.js';
 
-/** A statement that loses a race or its connection this often will not get through within the time a client waits. */
+/** A statement that lost a race or its connection this often will not get through while its client waits. */
 const MAX_ATTEMPTS = 5;
 
 /**
@@ -20,7 +20,7 @@ const MAX_ATTEMPTS = 5;
  *
  * It goes to the pool itself and not through TypeORM's query runner: the pool closes a connection on which
  * a statement failed. Such a connection may hang on a frozen server, lead to a former primary that is
- * read-only by now, or still wait for an answer that nobody reads any more.
+ * read-only by now, or still wait for a result that nothing reads any more.
  *
  * @returns the rows, and how many the statement wrote
  * @throws ServiceError databaseUnavailable when the database cannot be reached or does not answer in time

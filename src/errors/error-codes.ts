@@ -1,5 +1,5 @@
 /**
- * Every error the service answers with, by name. The number is the HTTP status times 100 plus a
+ * Every error that the service sends, by name. The number is the HTTP status times 100 plus a
  * serial number; clients branch on it, so a number never changes its meaning.
  */
 export const ErrorCode = {

@@ -4,7 +4,7 @@ import { ErrorCode } from './error-codes.js';
 import { sendError } from './send-error.js';
 import { ServiceError } from './service-error.js';
 
-/** Where an error that was thrown behind the route becomes an HTTP answer. */
+/** Where an error that was thrown behind the route becomes an HTTP response. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   catch(thrown: unknown, host: ArgumentsHost): void {
@@ -23,7 +23,7 @@ export function toServiceError(thrown: unknown): ServiceError {
   }
   return new ServiceError(
     ErrorCode.internal,
-    'The service failed to answer this request. The fault is ours; trying again later is safe.',
+    'The service failed to handle this request. The fault is ours; trying again later is safe.',
     { cause: thrown },
   );
 }

@@ -9,14 +9,14 @@ const RETRY_AFTER_SECONDS = 1;
 /** The rest of a body up to this size is read after the response, so that the connection can be used again. */
 const DISCARD_LIMIT_BYTES = 1024 * 1024;
 
-const answeredErrors = new WeakMap<ServerResponse, ServiceError>();
+const sentErrors = new WeakMap<ServerResponse, ServiceError>();
 
-/** The error that a request was answered with, if it was. */
-export function answeredError(response: ServerResponse): ServiceError | undefined {
-  return answeredErrors.get(response);
+/** The error that was sent to the client of a request, if one was. */
+export function sentError(response: ServerResponse): ServiceError | undefined {
+  return sentErrors.get(response);
 }
 
-/** Answers with the Error schema and the header fields that belong to the error. */
+/** Sends the Error schema and the header fields that belong to the error. */
 export function sendError(
   request: IncomingMessage,
   response: ServerResponse,
@@ -26,7 +26,7 @@ export function sendError(
     response.destroy();
     return;
   }
-  answeredErrors.set(response, error);
+  sentErrors.set(response, error);
   for (const [name, value] of Object.entries(errorHeaders(error))) {
     response.setHeader(name, value);
   }

@@ -2,7 +2,7 @@ import { ErrorCode } from './error-codes.js';
 
 /**
  * A failure the client is told about: its number, and a sentence that says what is wrong, where,
- * and what to do. Anything else that is thrown is a fault of ours and answered with a constant text.
+ * and what to do. Anything else that is thrown is a fault of ours, and its client gets a constant text.
  */
 export class ServiceError extends Error {
   override readonly name: string = 'ServiceError';
@@ -16,7 +16,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** The path exists, but not with this method. RFC 9110 section 15.5.6: the answer lists those that do. */
+/** The path exists, but not with this method. RFC 9110 section 15.5.6: the response lists the methods that do. */
 export class MethodNotAllowedError extends ServiceError {
   override readonly name = 'MethodNotAllowedError';
 
@@ -43,7 +43,7 @@ export class TooManyAttemptsError extends ServiceError {
   }
 }
 
-/** The client is gone: nobody reads this, and nothing more is done for the request. */
+/** The client is gone: this is not read, and nothing more is done for the request. */
 export function connectionClosed(): ServiceError {
   return new ServiceError(
     ErrorCode.badRequest,
@@ -51,7 +51,7 @@ export function connectionClosed(): ServiceError {
   );
 }
 
-/** As much as the service accepts is under way; whoever comes now has to come again. */
+/** As much as the service accepts is in flight: the client has to come again. */
 export function overloaded(): ServiceError {
   return new ServiceError(
     ErrorCode.overloaded,
@@ -59,7 +59,7 @@ export function overloaded(): ServiceError {
   );
 }
 
-/** This process is about to end; another one will answer. */
+/** This process is about to end; the client has to connect to another one. */
 export function shuttingDown(): ServiceError {
   return new ServiceError(
     ErrorCode.shuttingDown,

@@ -13,7 +13,7 @@ export interface Health {
 export class HealthController {
   constructor(private readonly readiness: ReadinessService) {}
 
-  /** The process answers; restarting it would help nobody. Never touches the database. */
+  /** The process responds, so a restart would not help. Never touches the database. */
   @Get('live')
   @Header('Cache-Control', 'no-store')
   live(): Health {

@@ -6,8 +6,8 @@ import { responseOf } from './execution-context.js';
 import { whenClosed } from './when-closed.js';
 
 /**
- * Refuses work at once, before its body is read, when as much as the service accepts is under way:
- * a queue without an end would make everybody wait until nobody is served.
+ * Refuses a request before its body is read when as many as the service accepts are in flight: in a queue without an
+ * end, every client would wait until it gives up.
  */
 @Injectable()
 export class AdmissionGuard implements CanActivate {

@@ -16,7 +16,7 @@ const TIMEOUT_CHECK_INTERVAL_MS = 500;
 /** Properties that Node's types leave out. */
 type FullServer = Server & { httpAllowHalfOpen: boolean; dropMaxConnection: boolean };
 
-/** Nest's Express adapter with exact routes, and an Error for everything that Node and Express answer by themselves. */
+/** Nest's Express adapter with exact routes, and an Error for everything that Node and Express refuse by themselves. */
 export class HttpAdapter extends ExpressAdapter {
   /**
    * @param addOtherRoutes called when all routes of controllers are known: Express tries one route after the other, so

@@ -57,7 +57,7 @@ export class LifecycleService {
     }
   }
 
-  /** @throws ServiceError shuttingDown, for whoever decides where to send the next request */
+  /** @throws ServiceError shuttingDown, so that a load balancer sends the next request elsewhere */
   refuseUnlessServing(): void {
     if (this.phase !== 'serving') throw shuttingDown();
   }

@@ -4,7 +4,7 @@ import type { NextFunction, Request, Response } from 'express';
 import type { Server } from 'node:http';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { ErrorCode, statusOf } from '../errors/error-codes.js';
-import { answeredError } from '../errors/send-error.js';
+import { sentError } from '../errors/send-error.js';
 import type { ServiceError } from '../errors/service-error.js';
 import type { Logger } from 'pino';
 import { REQUEST_LOGGER } from '../logging/logging.module.js';
@@ -67,7 +67,7 @@ export class RequestObserver {
     whenClosed(response, () => {
       const milliseconds = performance.now() - startedAt;
       const route = (request.route as { path: string } | undefined)?.path ?? UNMATCHED;
-      const error = answeredError(response);
+      const error = sentError(response);
       // A client that went away before its response began leaves no status.
       const status = response.headersSent ? response.statusCode : 499;
       this.durations.observe(

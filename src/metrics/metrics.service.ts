@@ -10,7 +10,7 @@ export class MetricsService {
     this.source = () => registry.metrics();
   }
 
-  /** Lets a worker answer for all. */
+  /** Lets a worker show the metrics of all workers. */
   readFrom(source: () => Promise<string>): void {
     this.source = source;
   }

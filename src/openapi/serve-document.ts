@@ -33,7 +33,7 @@ export function serveDocument(app: NestExpressApplication, baseUrl: string | und
 }
 
 /**
- * No route: for every other client there is nothing at /, so other methods are answered with 404 as well, and not with
+ * No route: for every other client there is nothing at /, so other methods are refused with 404 as well, and not with
  * 405 and an Allow that promises a GET.
  */
 function redirectBrowser(request: Request, response: Response, next: NextFunction): void {

@@ -3,7 +3,7 @@ import { ValidateIf } from 'class-validator';
 import { JsonMember } from '../../http/json-member.js';
 import { IsExactText } from './is-exact-text.js';
 
-/** A plant as it is answered. */
+/** A plant as a client gets it back. */
 export class Plant {
   @ApiProperty({
     type: 'string',
