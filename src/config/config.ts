@@ -27,38 +27,40 @@ export class ConfigError extends Error {
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-const environment = z
-  .object({
-    HOST: host.default('127.0.0.1'),
-    PORT: integer(0, 65535).default(3000),
-    BASE_URL: httpUrl.optional(),
-    LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
-    OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
-    KEEP_ALIVE_TIMEOUT_MS: integer(0, 600_000).default(65_000),
-    IDLE_TIMEOUT_MS: integer(100, 600_000).default(15_000),
-    MAX_CONNECTIONS: integer(1, 1_000_000).default(4000),
-    BODY_LIMIT: bytes(1, 16 * 1024 * 1024).default(64 * 1024),
-    REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
-    MAX_PENDING_REQUESTS: integer(1, 100_000).default(1000),
-    SHUTDOWN_DELAY_MS: integer(0, 600_000).default(0),
-    SHUTDOWN_TIMEOUT_MS: integer(0, 600_000).default(10_000),
-    TRUSTED_PROXY_HOPS: integer(0, 100).default(0),
-    AUTH_FAILURES_PER_MINUTE: integer(1, 1_000_000).default(300),
-    METRICS_TOKEN_SHA256: z
-      .string()
-      .regex(/^[0-9a-f]{64}$/i, 'must be the SHA-256 of a token, 64 hexadecimal digits')
-      .optional(),
-    OIDC_ISSUER: issuerUrl.optional(),
-    OIDC_AUDIENCE: z.string().optional(),
-    DATA_DIR: z.string().default('.data'),
-    DATABASE_URL: databaseUrl.optional(),
-    DATABASE_POOL_SIZE: integer(1, 1000).default(10),
-    DATABASE_BATCH_SIZE: integer(1, 10_000).default(256),
-    DATABASE_BATCHES: integer(1, 1000).default(1),
-    DATABASE_TIMEOUT_MS: integer(10, 60_000).default(1500),
-    DATABASE_START_TIMEOUT_MS: integer(0, 600_000).default(30_000),
-    WEB_CONCURRENCY: workers.default(1),
-  })
+/** Every setting by the name of its variable, with its default. */
+export const settings = z.object({
+  HOST: host.default('127.0.0.1'),
+  PORT: integer(0, 65535).default(3000),
+  BASE_URL: httpUrl.optional(),
+  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+  KEEP_ALIVE_TIMEOUT_MS: integer(0, 600_000).default(65_000),
+  IDLE_TIMEOUT_MS: integer(100, 600_000).default(15_000),
+  MAX_CONNECTIONS: integer(1, 1_000_000).default(4000),
+  BODY_LIMIT: bytes(1, 16 * 1024 * 1024).default(64 * 1024),
+  REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
+  MAX_PENDING_REQUESTS: integer(1, 100_000).default(1000),
+  SHUTDOWN_DELAY_MS: integer(0, 600_000).default(0),
+  SHUTDOWN_TIMEOUT_MS: integer(0, 600_000).default(10_000),
+  TRUSTED_PROXY_HOPS: integer(0, 100).default(0),
+  AUTH_FAILURES_PER_MINUTE: integer(1, 1_000_000).default(300),
+  METRICS_TOKEN_SHA256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/i, 'must be the SHA-256 of a token, 64 hexadecimal digits')
+    .optional(),
+  OIDC_ISSUER: issuerUrl.optional(),
+  OIDC_AUDIENCE: z.string().optional(),
+  DATA_DIR: z.string().default('.data'),
+  DATABASE_URL: databaseUrl.optional(),
+  DATABASE_POOL_SIZE: integer(1, 1000).default(10),
+  DATABASE_BATCH_SIZE: integer(1, 10_000).default(256),
+  DATABASE_BATCHES: integer(1, 1000).default(1),
+  DATABASE_TIMEOUT_MS: integer(10, 60_000).default(1500),
+  DATABASE_START_TIMEOUT_MS: integer(0, 600_000).default(30_000),
+  WEB_CONCURRENCY: workers.default(1),
+});
+
+const environment = settings
   .superRefine((env, context) => {
     // A variable that is wrong by itself says nothing about another one.
     const wrong = new Set(context.issues.map(({ path }) => path?.[0]));

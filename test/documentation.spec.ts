@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { readConfig, settings } from '../src/config/config.js';
+import { ErrorCode, statusOf } from '../src/errors/error-codes.js';
+
+const readme = readFileSync('README.md', 'utf8');
+
+/** The cells of the rows of a table below a heading, as text. */
+function tableBelow(heading: string): string[][] {
+  const section = readme.split(`\n## ${heading}\n`)[1]!.split('\n## ')[0]!;
+  const rows = section.split('\n').filter((line) => line.startsWith('|'));
+  return rows.slice(2).map((row) =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+const codeIn = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
+
+const ALL_SETTINGS = Object.keys(settings.shape).sort();
+
+/** What a setting is when nothing is set, as an operator would write it. */
+function defaultOf(name: string): unknown {
+  const schema = settings.shape[name as keyof typeof settings.shape];
+  return schema.safeParse(undefined).data;
+}
+
+describe('the documentation does not forget', () => {
+  it('a setting: the table of the README has each once', () => {
+    const names = tableBelow('Settings').flatMap(([cell]) => codeIn(cell!));
+    expect(names.sort()).toEqual(ALL_SETTINGS);
+  });
+
+  it('a default: the table of the README has those that are in force', () => {
+    for (const [variables, defaults] of tableBelow('Settings')) {
+      const names = codeIn(variables!);
+      const values = codeIn(defaults!);
+      if (values.length === 0) {
+        // Told in words: there is none.
+        expect(names.map(defaultOf)).toEqual(names.map(() => undefined));
+      } else {
+        const read = names.map((name, i) =>
+          settings.shape[name as keyof typeof settings.shape].safeParse(values[i]),
+        );
+        expect(read.map(({ data }) => data as unknown)).toEqual(names.map(defaultOf));
+      }
+    }
+  });
+
+  it('a setting: .env.example has each once, commented out, in a form that is accepted', () => {
+    const lines = readFileSync('.env.example', 'utf8').split('\n');
+    const examples = lines.flatMap(
+      (line) => /^#([A-Z][A-Z0-9_]*)=(.*)$/.exec(line)?.slice(1, 3) ?? [],
+    );
+    const env = Object.fromEntries(
+      Array.from({ length: examples.length / 2 }, (_, i) => [
+        examples[2 * i]!,
+        examples[2 * i + 1]!,
+      ]),
+    );
+    expect(Object.keys(env).sort()).toEqual(ALL_SETTINGS);
+    expect(examples).toHaveLength(2 * ALL_SETTINGS.length);
+    expect(() => readConfig(env)).not.toThrow();
+  });
+
+  it('an error: the table of the README has each once, with its status', () => {
+    const rows = tableBelow('Errors').map(([error, status]) => [Number(error), Number(status)]);
+    expect(rows).toEqual(
+      Object.values(ErrorCode)
+        .sort((a, b) => a - b)
+        .map((code) => [code, statusOf(code)]),
+    );
+  });
+});
