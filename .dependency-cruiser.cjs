@@ -47,9 +47,9 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: '^src/(main|cli|app|app\\.module|cli\\.module)\\.ts$|^src/cluster/',
+        pathNot: '^src/(main|app|app\\.module)\\.ts$|^src/(cli|cluster)/',
       },
-      to: { path: '^src/(app|app\\.module|cli\\.module)\\.ts$' },
+      to: { path: '^src/(app|app\\.module|cli/cli\\.module)\\.ts$' },
     },
     {
       name: 'express-stays-at-the-edge',

@@ -1,7 +1,7 @@
 import './v8-flags.js';
 import cluster from 'node:cluster';
 import { createApp, listen } from './app.js';
-import { withAccessTokens } from './cli.module.js';
+import { withAccessTokens } from './cli/cli.module.js';
 import { runWorker } from './cluster/worker.js';
 import { Workers } from './cluster/workers.js';
 import { readConfig } from './config/config.js';

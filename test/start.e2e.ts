@@ -6,185 +6,14 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { runInProcess } from './setup/cli.js';
 import { runCommand, type Command } from './setup/command.js';
 import { isOnServer, openTestDatabase } from './setup/database.js';
+import { until } from './setup/until.js';
 
 const MAIN = 'dist/main.js';
 const CLI = 'dist/cli.js';
-
-describe('started on the embedded database', () => {
-  let dataDir: string;
-  let started: Command[];
-
-  beforeEach(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
-    await cp(process.env['TEST_TEMPLATE_DIR']!, join(dataDir, 'postgres'), { recursive: true });
-    started = [];
-  });
-  afterEach(async () => {
-    for (const command of started) {
-      command.process.kill('SIGKILL');
-      await command.exit();
-    }
-    await rm(dataDir, { recursive: true });
-  });
-
-  const start = (env: Record<string, string> = {}): Command => {
-    const command = runCommand([MAIN], { DATA_DIR: dataDir, PORT: '0', ...env });
-    started.push(command);
-    return command;
-  };
-  const inUse = () =>
-    new RegExp(`^Opening .+\n${dataDir} is in use by another process of the Plant Store\\.\n$`);
-  const curlOf = async (service: Command) => (await service.waitFor(/^curl .*$/m))[0];
-  const run = async (curl: string) => (await promisify(execFile)('sh', ['-c', curl])).stdout;
-
-  it('prints the address of Swagger UI and a curl line that works as it stands; plants outlive a restart', async () => {
-    const first = start();
-    expect(await run(`${await curlOf(first)} -sS`)).toBe(
-      '{"name":"Equisetum fluviatile","tag":"Equisetum"}',
-    );
-    const [, docs] = await first.waitFor(/Swagger UI +(\S+)/);
-    expect((await fetch(docs!)).status).toBe(200);
-    first.process.kill('SIGTERM');
-    expect(await first.exit()).toBe(0);
-
-    const second = start();
-    const other = (await curlOf(second)).replace('"tag": "Equisetum"', '"tag": "other"');
-    expect(JSON.parse(await run(`${other} -sS`))).toMatchObject({ error: 40006 });
-  });
-
-  it.each(['1', '2'])(
-    'writes nothing but JSON to a standard output that is no terminal, with WEB_CONCURRENCY=%s',
-    async (workers) => {
-      const service = start({ WEB_CONCURRENCY: workers });
-      const [, url] = await service.waitFor(/listens on (\S+)/);
-      await fetch(`${url}/health/live`);
-      service.process.kill('SIGTERM');
-      expect(await service.exit()).toBe(0);
-      const lines = service.stdout.trimEnd().split('\n');
-      expect(lines.map((line) => JSON.parse(line) as object)).toContainEqual(
-        expect.objectContaining({ route: '/health/live', status: 200 }),
-      );
-      expect(service.stderr).toMatch(/Token +plantstore_[0-9A-Za-z]{49}\n/);
-    },
-  );
-
-  it('stops at once at the second signal', async () => {
-    const service = start({ SHUTDOWN_DELAY_MS: '600000' });
-    const [, url] = await service.waitFor(/listens on (\S+)/);
-    service.process.kill('SIGTERM');
-    while ((await fetch(`${url}/health/ready`)).status === 200);
-    service.process.kill('SIGTERM');
-    expect(await service.exit()).toBe(1);
-  });
-
-  it('makes the data folder if there is none', async () => {
-    await start({ DATA_DIR: join(dataDir, 'a', 'b') }).waitFor(/listens on/);
-  });
-
-  it('survives kill -9 and starts again on the same data', async () => {
-    const first = start();
-    await run(`${await curlOf(first)} -sS`);
-    first.process.kill('SIGKILL');
-    await first.exit();
-    const second = start();
-    const other = (await curlOf(second)).replace('"tag": "Equisetum"', '"tag": "other"');
-    expect(JSON.parse(await run(`${other} -sS`))).toMatchObject({ error: 40006 });
-  });
-
-  it('"token create" prints a token, alone, that the running service accepts', async () => {
-    const service = start();
-    const [, url] = await service.waitFor(/listens on (\S+)/);
-    const create = runCommand([CLI, 'token', 'create', 'greenhouse'], { DATA_DIR: dataDir });
-    expect(await create.exit()).toBe(0);
-    expect(create.stderr).toBe('');
-    expect(create.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
-    const answer = await fetch(`${url}/plants`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${create.stdout.trim()}`,
-        'content-type': 'application/json',
-      },
-      body: '{"id":1,"name":"a"}',
-    });
-    expect(answer.status).toBe(200);
-  });
-
-  it('a second service on the same data folder is refused in one line', async () => {
-    await start().waitFor(/listens on/);
-    const second = start();
-    expect(await second.exit()).toBe(1);
-    expect(second.stderr).toMatch(inUse());
-  });
-
-  it('of many that start at once on one data folder, one serves and the others are refused', async () => {
-    const services = Array.from({ length: 4 }, () => start());
-    const outcomes = await Promise.all(
-      services.map((service) =>
-        Promise.race([
-          service.waitFor(/listens on/).then(
-            () => 'serves',
-            () => 'refused',
-          ),
-          service.exit().then(() => 'refused'),
-        ]),
-      ),
-    );
-    expect(outcomes.toSorted()).toEqual(['refused', 'refused', 'refused', 'serves']);
-    const refused = services.filter((_, i) => outcomes[i] === 'refused');
-    for (const service of refused) {
-      expect(await service.exit()).toBe(1);
-      expect(service.stderr).toMatch(inUse());
-    }
-  });
-
-  it('the temporary folder of the system does not matter', async () => {
-    await start().waitFor(/listens on/);
-    const second = start({ TMPDIR: dataDir });
-    expect(await second.exit()).toBe(1);
-    expect(second.stderr).toContain('is in use');
-    const create = runCommand([CLI, 'token', 'create', 'x'], {
-      DATA_DIR: dataDir,
-      TMPDIR: dataDir,
-    });
-    expect(await create.exit()).toBe(0);
-  });
-
-  it('a data folder with a long path works, too', async () => {
-    const service = start({ DATA_DIR: join(dataDir, 'x'.repeat(120)) });
-    expect(await run(`${await curlOf(service)} -sS`)).toContain('Equisetum');
-  });
-
-  it('an interrupted first start does no harm', async () => {
-    const env = { DATA_DIR: join(dataDir, 'fresh') };
-    const first = start(env);
-    await first.waitFor(/Opening/);
-    while (!existsSync(join(env.DATA_DIR, 'postgres.unfinished', 'PG_VERSION'))) {
-      await new Promise(setImmediate);
-    }
-    first.process.kill('SIGKILL');
-    await first.exit();
-    await start(env).waitFor(/listens on/);
-  });
-
-  it('commands wait for each other where no service runs', async () => {
-    const commands = Array.from({ length: 3 }, (_, i) =>
-      runCommand([CLI, 'token', 'create', `name ${i}`], { DATA_DIR: dataDir }),
-    );
-    expect(await Promise.all(commands.map((command) => command.exit()))).toEqual([0, 0, 0]);
-  });
-
-  it('a service that starts beside a command waits for it', async () => {
-    const command = runCommand([CLI, 'token', 'list'], { DATA_DIR: dataDir });
-    await start().waitFor(/listens on/);
-    expect(await command.exit()).toBe(0);
-  });
-});
-
-/** Ways to start on a database: the service, and a command. */
-const STARTS = [[MAIN], [CLI, 'token', 'list']];
 
 const attempts: Command[] = [];
 
@@ -204,57 +33,249 @@ afterEach(() => {
   for (const { process } of attempts.splice(0)) process.kill('SIGKILL');
 });
 
+/** A folder with an empty embedded database. */
+async function makeDataDir(): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+  await cp(process.env['TEST_TEMPLATE_DIR']!, join(dataDir, 'postgres'), { recursive: true });
+  return dataDir;
+}
+
+const inUse = (dataDir: string) =>
+  new RegExp(`^Opening .+\n${dataDir} is in use by another process of the Plant Store\\.\n$`);
+const urlOf = async (service: Command) => (await service.waitFor(/listens on (\S+)/))[1]!;
+const curlOf = async (service: Command) => (await service.waitFor(/^curl .*$/m))[0];
+const sh = async (line: string) => (await promisify(execFile)('sh', ['-c', line])).stdout;
+
+/** Sends the plant of the curl line with another tag, which is refused if the plant is there. */
+async function expectStored(service: Command): Promise<void> {
+  const other = (await curlOf(service)).replace('"tag": "Equisetum"', '"tag": "other"');
+  expect(JSON.parse(await sh(`${other} -sS`))).toMatchObject({ error: 40006 });
+}
+
+async function expectJsonLog(service: Command): Promise<void> {
+  await fetch(`${await urlOf(service)}/health/live`);
+  service.process.kill('SIGTERM');
+  expect(await service.exit()).toBe(0);
+  const lines = service.stdout.trimEnd().split('\n');
+  expect(lines.map((line) => JSON.parse(line) as object)).toContainEqual(
+    expect.objectContaining({ route: '/health/live', status: 200 }),
+  );
+  expect(service.stderr).toMatch(/Token +plantstore_[0-9A-Za-z]{49}\n/);
+}
+
+describe('a service on the embedded database', () => {
+  let dataDir: string;
+  let service: Command;
+
+  beforeAll(async () => {
+    dataDir = await makeDataDir();
+    service = runCommand([MAIN], { DATA_DIR: dataDir, PORT: '0', SHUTDOWN_DELAY_MS: '600000' });
+    await urlOf(service);
+  });
+  afterAll(async () => {
+    service.process.kill('SIGKILL');
+    await service.exit();
+    await rm(dataDir, { recursive: true });
+  });
+
+  it('prints the address of Swagger UI and a curl line that works as it stands', async () => {
+    expect(await sh(`${await curlOf(service)} -sS`)).toBe(
+      '{"name":"Equisetum fluviatile","tag":"Equisetum"}',
+    );
+    const [, docs] = await service.waitFor(/Swagger UI +(\S+)/);
+    expect((await fetch(docs!)).status).toBe(200);
+  });
+
+  it.each([
+    ['the same temporary folder', () => ({})],
+    ['another temporary folder', () => ({ TMPDIR: dataDir })],
+  ])('accepts a token that "token create" prints, alone, with %s', async (_folder, env) => {
+    const create = runCommand([CLI, 'token', 'create', 'greenhouse'], {
+      DATA_DIR: dataDir,
+      ...env(),
+    });
+    expect(await create.exit()).toBe(0);
+    expect(create.stderr).toBe('');
+    expect(create.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
+    const response = await fetch(`${await urlOf(service)}/plants`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${create.stdout.trim()}`,
+        'content-type': 'application/json',
+      },
+      body: '{"id":1,"name":"a"}',
+    });
+    expect(response.status).toBe(200);
+  });
+
+  it.each([
+    ['the same temporary folder', () => ({})],
+    ['another temporary folder', () => ({ TMPDIR: dataDir })],
+  ])('refuses a second service on its data folder in one line, with %s', async (_folder, env) => {
+    const second = attempt([MAIN], { DATA_DIR: dataDir, PORT: '0', ...env() });
+    expect(await second.exit()).toBe(1);
+    expect(second.stderr).toMatch(inUse(dataDir));
+  });
+
+  it('stops at once at the second signal', async () => {
+    const url = await urlOf(service);
+    service.process.kill('SIGTERM');
+    await until(async () => (await fetch(`${url}/health/ready`)).status !== 200);
+    service.process.kill('SIGTERM');
+    expect(await service.exit()).toBe(1);
+  });
+});
+
+describe('started on the embedded database', () => {
+  let dataDir: string;
+  let started: Command[];
+
+  beforeEach(async () => {
+    dataDir = await makeDataDir();
+    started = [];
+  });
+  afterEach(async () => {
+    for (const command of started) {
+      command.process.kill('SIGKILL');
+      await command.exit();
+    }
+    await rm(dataDir, { recursive: true });
+  });
+
+  const start = (env: Record<string, string> = {}): Command => {
+    const command = runCommand([MAIN], { DATA_DIR: dataDir, PORT: '0', ...env });
+    started.push(command);
+    return command;
+  };
+
+  it('keeps plants over a restart and over kill -9, and writes nothing but JSON to a standard output that is no terminal', async () => {
+    const first = start();
+    await sh(`${await curlOf(first)} -sS`);
+    await expectJsonLog(first);
+    const second = start();
+    await expectStored(second);
+    second.process.kill('SIGKILL');
+    await second.exit();
+    await expectStored(start());
+  });
+
+  it('writes nothing but JSON to a standard output that is no terminal, with two workers', async () => {
+    await expectJsonLog(start({ WEB_CONCURRENCY: '2' }));
+  });
+
+  it('makes its data folder, with a long path, and an interrupted first start does no harm', async () => {
+    const env = { DATA_DIR: join(dataDir, 'a', 'x'.repeat(120)) };
+    const first = start(env);
+    await first.waitFor(/Opening/);
+    await until(() => existsSync(join(env.DATA_DIR, 'postgres.unfinished', 'PG_VERSION')));
+    first.process.kill('SIGKILL');
+    await first.exit();
+    expect(await sh(`${await curlOf(start(env))} -sS`)).toContain('Equisetum');
+  });
+
+  it('of many that start at once on one data folder, one serves and the others are refused', async () => {
+    const services = Array.from({ length: 4 }, () => start());
+    const outcomes = await Promise.all(
+      services.map((service) =>
+        Promise.race([
+          service.waitFor(/listens on/).then(
+            () => 'serves',
+            () => 'refused',
+          ),
+          service.exit().then(() => 'refused'),
+        ]),
+      ),
+    );
+    expect(outcomes.toSorted()).toEqual(['refused', 'refused', 'refused', 'serves']);
+    const refused = services.filter((_, i) => outcomes[i] === 'refused');
+    for (const service of refused) {
+      expect(await service.exit()).toBe(1);
+      expect(service.stderr).toMatch(inUse(dataDir));
+    }
+  });
+
+  it('commands wait for each other where no service runs', async () => {
+    const commands = Array.from({ length: 3 }, (_, i) =>
+      runCommand([CLI, 'token', 'create', `name ${i}`], { DATA_DIR: dataDir }),
+    );
+    expect(await Promise.all(commands.map((command) => command.exit()))).toEqual([0, 0, 0]);
+  });
+
+  it('a service that starts beside a command waits for it', async () => {
+    const command = runCommand([CLI, 'token', 'list'], { DATA_DIR: dataDir });
+    await start().waitFor(/listens on/);
+    expect(await command.exit()).toBe(0);
+  });
+});
+
 describe('a start that cannot succeed', () => {
-  const cases: [string, Record<string, string>, RegExp][] = [
-    ['a bad setting', { PORT: 'hunter2' }, /^PORT must be a whole number from 0 to 65535\n$/],
+  /** The service and a command read the same settings; not all of them need a process. */
+  type Start = 'service' | 'command';
+  const cases: [string, Start[], Record<string, string>, RegExp][] = [
+    [
+      'a bad setting',
+      ['service', 'command'],
+      { PORT: 'hunter2' },
+      /^PORT must be a whole number from 0 to 65535\n$/,
+    ],
     [
       'a data folder that cannot be made',
+      ['service', 'command'],
       { DATA_DIR: '/dev/null/data' },
       /^\/dev\/null\/data cannot be written \(ENOTDIR\)\. Set DATA_DIR to a folder of your own\.\n$/,
     ],
     [
       'a data folder in a place where folders cannot be made',
+      ['command'],
       { DATA_DIR: '/proc/plants' },
       /^\/proc\/plants cannot be written \(\w+\)\. Set DATA_DIR to a folder of your own\.\n$/,
     ],
     [
       'a data folder that is a file',
+      ['command'],
       { DATA_DIR: '/dev/null' },
       /^\/dev\/null is not a folder\. Set DATA_DIR to a folder of your own\.\n$/,
     ],
     [
       'a host of 5,000 characters',
+      ['command'],
       { HOST: 'h'.repeat(5000) },
       /^HOST must be a host name or an IP address, such as 127\.0\.0\.1, ::1 or 0\.0\.0\.0\n$/,
     ],
-    ['a host with a space', { HOST: 'my host' }, /^HOST must be .*\n$/],
+    ['a host with a space', ['command'], { HOST: 'my host' }, /^HOST must be .*\n$/],
     [
       'a pool below 1, which says nothing about WEB_CONCURRENCY',
+      ['command'],
       { DATABASE_POOL_SIZE: '-1' },
       /^DATABASE_POOL_SIZE must be a whole number from 1 to 1000\n$/,
     ],
     [
       'a % that escapes nothing',
+      ['command'],
       { DATABASE_URL: 'postgres://me:%ZZhunter2@127.0.0.1:1/plants' },
       /^DATABASE_URL must have special characters .* escaped: .*% as %25\n$/,
     ],
     [
       'a password with a slash',
+      ['service', 'command'],
       { DATABASE_URL: 'postgres://me:5432/hunter2@127.0.0.1:1/plants' },
       /^DATABASE_URL must have special characters .* escaped: \/ as %2F.*\n$/,
     ],
     [
       'a certificate that is not there',
+      ['command'],
       { DATABASE_URL: 'postgres://me@127.0.0.1:1/plants?sslrootcert=/nowhere' },
       /^DATABASE_URL names a file in sslrootcert, sslcert or sslkey that cannot be read \(ENOENT\)\n$/,
     ],
     [
       'a database that stays away',
+      ['service'],
       { DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants', DATABASE_START_TIMEOUT_MS: '0' },
       /^The database at 127\.0\.0\.1:1\/plants could not be used within 0 ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
     ],
     [
       'a database with sslmode=require that stays away',
+      ['service'],
       {
         DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants?sslmode=require',
         DATABASE_START_TIMEOUT_MS: '0',
@@ -263,23 +284,41 @@ describe('a start that cannot succeed', () => {
     ],
   ];
 
-  it.each(cases)('%s ends with one line and exit code 1', async (_kind, env, line) => {
-    const service = attempt([MAIN], { PORT: '0', ...env });
-    expect(await service.exit()).toBe(1);
-    expect(reasonOf(service)).toMatch(line);
-    expect(service.stdout + service.stderr).not.toContain('hunter2');
-  });
+  const casesOf = (start: Start) => cases.filter(([, starts]) => starts.includes(start));
+
+  it.each(casesOf('service'))(
+    '%s ends the service with one line and exit code 1',
+    async (_kind, _starts, env, line) => {
+      const service = attempt([MAIN], { PORT: '0', ...env });
+      expect(await service.exit()).toBe(1);
+      expect(reasonOf(service)).toMatch(line);
+      expect(service.stdout + service.stderr).not.toContain('hunter2');
+    },
+  );
+
+  it.each(casesOf('command'))(
+    '%s ends a command with one line and exit code 1',
+    async (_kind, _starts, env, line) => {
+      const command = await runInProcess(['migrate'], env);
+      expect(command).toMatchObject({ exitCode: 1, stdout: '' });
+      expect(command.stderr).toMatch(line);
+      expect(command.stderr).not.toContain('hunter2');
+    },
+  );
 
   it('a database that is away is tried again until it is given up', async () => {
     const service = attempt([MAIN], {
       PORT: '0',
       DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants',
-      DATABASE_START_TIMEOUT_MS: '1500',
+      DATABASE_START_TIMEOUT_MS: '3000',
     });
     await service.waitFor(
       /Waiting for the database at 127\.0\.0\.1:1\/plants: connect ECONNREFUSED/,
     );
     expect(await service.exit()).toBe(1);
+    expect(service.stderr).toMatch(
+      /^The database at 127\.0\.0\.1:1\/plants could not be used within 3000 ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
+    );
     expect(service.stdout + service.stderr).not.toContain('hunter2');
   });
 
@@ -305,35 +344,41 @@ describe('a start that cannot succeed', () => {
     },
   );
 
-  it.each(STARTS)('a .env that is a folder is one line (%s)', async (...args) => {
-    const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
-    await mkdir(join(dir, '.env'));
-    const command = attempt(args, { PORT: '0' }, dir);
-    expect(await command.exit()).toBe(1);
-    expect(command.stderr).toBe(
-      `${join(dir, '.env')} must be a file that this user can read. Move away what is there, or mend it.\n`,
-    );
-    await rm(dir, { recursive: true });
-  });
+  it.each([[[MAIN]], [[CLI, 'token', 'list']]])(
+    'a .env that is a folder is one line (%j)',
+    async (args) => {
+      const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+      await mkdir(join(dir, '.env'));
+      const command = attempt(args, { PORT: '0' }, dir);
+      expect(await command.exit()).toBe(1);
+      expect(command.stderr).toBe(
+        `${join(dir, '.env')} must be a file that this user can read. Move away what is there, or mend it.\n`,
+      );
+      await rm(dir, { recursive: true });
+    },
+  );
 
-  it.each(STARTS)('a database that stays read-only is called read-only (%s)', async (...args) => {
+  it('a database that stays read-only is called read-only', async () => {
     const database = await openTestDatabase();
     // All connections to the embedded database share one session.
     if (!isOnServer) await database.query('SET default_transaction_read_only = on');
     const url = isOnServer
       ? database.url.replace('options=', 'options=-c+default_transaction_read_only%3Don+')
       : database.url;
-    const command = attempt(args, {
-      PORT: '0',
-      DATABASE_URL: url,
-      DATABASE_START_TIMEOUT_MS: '1500',
-    });
-    expect(await command.exit()).toBe(1);
-    const waits = `${command.stdout}${command.stderr}`.match(/Waiting for the database/g);
-    expect(waits).toHaveLength(1);
-    expect(command.stderr.trimEnd().split('\n').at(-1)).toMatch(
-      /^The database at .* could not be used within 1500 ms: .*\(25006\); it is read-only, as a standby or a former primary is, so DATABASE_URL must lead to the primary$/,
-    );
+    const env = { PORT: '0', DATABASE_URL: url, DATABASE_START_TIMEOUT_MS: '3000' };
+    const service = attempt([MAIN], env);
+    const command = await runInProcess(['token', 'list'], env);
+    const outcomes = [
+      { exitCode: await service.exit(), stdout: service.stdout, stderr: service.stderr },
+      command,
+    ];
+    for (const { exitCode, stdout, stderr } of outcomes) {
+      expect(exitCode).toBe(1);
+      expect(`${stdout}${stderr}`).toContain('Waiting for the database');
+      expect(stderr.trimEnd().split('\n').at(-1)).toMatch(
+        /^The database at .* could not be used within 3000 ms: .*\(25006\); it is read-only, as a standby or a former primary is, so DATABASE_URL must lead to the primary$/,
+      );
+    }
     await database.close();
   });
 });
@@ -342,18 +387,20 @@ describe('a data folder that cannot be used', () => {
   let dataDir: string;
 
   beforeEach(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
-    await cp(process.env['TEST_TEMPLATE_DIR']!, join(dataDir, 'postgres'), { recursive: true });
+    dataDir = await makeDataDir();
   });
   afterEach(() => rm(dataDir, { recursive: true }));
 
   /** Fails in the same way, however often: no start mends or harms what another one found. */
   async function expectOneLine(line: string) {
-    for (const args of STARTS) {
-      const command = attempt(args, { PORT: '0', DATA_DIR: dataDir });
-      expect(await command.exit()).toBe(1);
-      expect(reasonOf(command)).toBe(`${line}\n`);
-    }
+    const service = attempt([MAIN], { PORT: '0', DATA_DIR: dataDir });
+    expect(await service.exit()).toBe(1);
+    expect(reasonOf(service)).toBe(`${line}\n`);
+    expect(await runInProcess(['token', 'list'], { DATA_DIR: dataDir })).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: `${line}\n`,
+    });
   }
 
   const damage: [string, (postgres: string) => Promise<unknown>][] = [

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../src/auth/access-token.js';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
+import { runInProcess, type Outcome, type Surroundings } from './setup/cli.js';
 import { runCommand, runProgram } from './setup/command.js';
 import { startService, type TestService } from './setup/service.js';
 
@@ -13,20 +14,19 @@ describe('the token commands, beside a running service', () => {
   beforeEach(() => service.database.query('TRUNCATE access_tokens'));
   afterAll(() => service.close());
 
-  async function token(...args: string[]) {
-    const command = runCommand(['dist/cli.js', 'token', ...args], {
-      DATABASE_URL: service.database.url,
-    });
-    const exitCode = await command.exit();
-    return { exitCode, stdout: command.stdout, stderr: command.stderr };
-  }
+  const settings = () => ({ DATABASE_URL: service.database.url });
 
-  /** Runs a token command with its output sent elsewhere by the shell, such as `>/dev/full`. */
-  async function redirected(redirection: string, ...args: string[]) {
+  const token = (...args: string[]) => runInProcess(['token', ...args], settings());
+
+  const tokenIn = (surroundings: Surroundings, ...args: string[]) =>
+    runInProcess(['token', ...args], settings(), surroundings);
+
+  /** Runs a token command as a process, with its streams redirected by the shell, such as `>/dev/full`. */
+  async function execute(redirection: string, ...args: string[]): Promise<Outcome> {
     const command = runProgram(
       'sh',
       ['-c', `exec "$0" dist/cli.js token "$@" ${redirection}`, process.execPath, ...args],
-      { DATABASE_URL: service.database.url },
+      settings(),
     );
     const exitCode = await command.exit();
     return { exitCode, stdout: command.stdout, stderr: command.stderr };
@@ -99,6 +99,19 @@ describe('the token commands, beside a running service', () => {
       stderr: expect.stringContaining('--yes'),
     });
     expect(await list()).toMatchObject([{ status: 'live' }]);
+  });
+
+  it.each([
+    ['y', 0, 'revoked'],
+    ['yes', 0, 'revoked'],
+    ['n', 1, 'live'],
+    ['', 1, 'live'],
+  ])('revoke asks a person at a terminal, who types "%s"', async (typed, exitCode, status) => {
+    await token('create', 'greenhouse');
+    const revoked = await tokenIn({ typed: `${typed}\n` }, 'revoke', 'greenhouse');
+    expect(revoked).toMatchObject({ exitCode, stdout: '' });
+    expect(revoked.stderr).toContain('This ends greenhouse (');
+    expect(await list()).toMatchObject([{ status }]);
   });
 
   it('rotate prints a new token; the old one ends after the grace', async () => {
@@ -194,64 +207,11 @@ describe('the token commands, beside a running service', () => {
     expect(await list()).toEqual([]);
   });
 
-  it.each([
-    ['>/dev/full', 'ENOSPC'],
-    ['>/dev/null', '/dev/null'],
-    ['>&-', 'closed'],
-  ])('makes no token that cannot be printed: %s', async (redirection, reason) => {
-    const old = await tokens().create('greenhouse');
-    const before = await tokens().list();
-    for (const args of [
-      ['create', 'shed'],
-      ['rotate', 'greenhouse', '--grace', '0', '--yes'],
-    ]) {
-      const result = await redirected(redirection, ...args);
-      expect(result).toMatchObject({ exitCode: 1, stdout: '' });
-      expect(result.stderr).toMatch(/^Standard output .+ Run the command again with .+\n$/);
-      expect(result.stderr).toContain(reason);
-    }
-    expect(await tokens().list()).toEqual(before);
-    expect(await status(old)).toBe(200);
-  });
-
-  it('makes no token for a reader that is gone', async () => {
-    const create = runCommand(['dist/cli.js', 'token', 'create', 'shed'], {
-      DATABASE_URL: service.database.url,
-    });
-    create.process.stdout.destroy();
-    expect(await create.exit()).toBe(1);
-    expect(create.stderr).toMatch(/^Standard output could not be written \(EPIPE\), .+\n$/);
-    expect(await list()).toEqual([]);
-  });
-
   it('list says in one line that it cannot be printed', async () => {
-    const result = await redirected('>/dev/full', 'list');
+    const result = await tokenIn({ stdout: '/dev/full' }, 'list');
     expect(result.exitCode).toBe(1);
     expect(result.stderr).toMatch(/^Standard output could not be written \(ENOSPC\), .+\n$/);
   });
-
-  it('what cannot be said on standard error changes nothing', async () => {
-    await token('create', 'greenhouse');
-    expect(await redirected('2>/dev/full', 'revoke', 'greenhouse', '--yes')).toMatchObject({
-      exitCode: 0,
-    });
-    expect(await list()).toMatchObject([{ status: 'revoked' }]);
-  });
-
-  it('list shows 150,000 tokens, the oldest first', async () => {
-    await service.database.query(`
-      INSERT INTO access_tokens (id, name, hash, created_at)
-      SELECT substr(md5(i::text), 1, 12), i::text, sha256(i::text::bytea), now() - i * interval '1 second'
-      FROM generate_series(1, 150000) AS i`);
-    const table = await token('list');
-    expect(table).toMatchObject({ exitCode: 0, stderr: '' });
-    const names = table.stdout
-      .trimEnd()
-      .split('\n')
-      .slice(1)
-      .map((line) => Number(line.split(/ +/)[1]));
-    expect(names).toEqual(Array.from({ length: 150_000 }, (_, i) => 150_000 - i));
-  }, 120_000);
 
   it('revoke by id ends that token only, whatever others are called', async () => {
     await token('create', 'greenhouse');
@@ -292,5 +252,78 @@ describe('the token commands, beside a running service', () => {
     const help = await token('create', '--help');
     expect(help.exitCode).toBe(0);
     expect(help.stdout).toContain('--expires');
+  });
+
+  describe('as a process', () => {
+    it('prints the token and nothing else', async () => {
+      const created = await execute('', 'create', 'greenhouse');
+      expect(created).toMatchObject({ exitCode: 0, stderr: '' });
+      expect(created.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
+      expect(await status(created.stdout)).toBe(200);
+    });
+
+    it('ends with 1 when it could not be done, and with 2 when it was not understood', async () => {
+      const results = await Promise.all([
+        execute('', 'revoke', 'nobody', '--yes'),
+        execute('', 'revoke', 'nobody', '--force'),
+        execute('', 'destroy', 'x'),
+      ]);
+      expect(results).toMatchObject([
+        { exitCode: 1, stdout: '', stderr: expect.stringMatching(/^There is no live token .+\n$/) },
+        { exitCode: 2, stdout: '', stderr: expect.stringMatching(/^Unknown option.+\n$/) },
+        { exitCode: 2, stdout: '', stderr: expect.stringContaining("unknown command 'destroy'") },
+      ]);
+    });
+
+    it.each([
+      ['>/dev/full', 'ENOSPC'],
+      ['>/dev/null', '/dev/null'],
+      ['>&-', 'closed'],
+    ])('makes no token that cannot be printed: %s', async (redirection, reason) => {
+      const old = await tokens().create('greenhouse');
+      const before = await tokens().list();
+      const results = await Promise.all([
+        execute(redirection, 'create', 'shed'),
+        execute(redirection, 'rotate', 'greenhouse', '--grace', '0', '--yes'),
+      ]);
+      for (const result of results) {
+        expect(result).toMatchObject({ exitCode: 1, stdout: '' });
+        expect(result.stderr).toMatch(/^Standard output .+ Run the command again with .+\n$/);
+        expect(result.stderr).toContain(reason);
+      }
+      expect(await tokens().list()).toEqual(before);
+      expect(await status(old)).toBe(200);
+    });
+
+    it('makes no token for a reader that is gone', async () => {
+      const create = runCommand(['dist/cli.js', 'token', 'create', 'shed'], settings());
+      create.process.stdout.destroy();
+      expect(await create.exit()).toBe(1);
+      expect(create.stderr).toMatch(/^Standard output could not be written \(EPIPE\), .+\n$/);
+      expect(await list()).toEqual([]);
+    });
+
+    it('changes what it was told to, even if standard error cannot be written', async () => {
+      await token('create', 'greenhouse');
+      expect(await execute('2>/dev/full', 'revoke', 'greenhouse', '--yes')).toMatchObject({
+        exitCode: 0,
+      });
+      expect(await list()).toMatchObject([{ status: 'revoked' }]);
+    });
+
+    it('list shows 150,000 tokens, the oldest first', async () => {
+      await service.database.query(`
+        INSERT INTO access_tokens (id, name, hash, created_at)
+        SELECT substr(md5(i::text), 1, 12), i::text, sha256(i::text::bytea), now() - i * interval '1 second'
+        FROM generate_series(1, 150000) AS i`);
+      const table = await execute('', 'list');
+      expect(table).toMatchObject({ exitCode: 0, stderr: '' });
+      const names = table.stdout
+        .trimEnd()
+        .split('\n')
+        .slice(1)
+        .map((line) => Number(line.split(/ +/)[1]));
+      expect(names).toEqual(Array.from({ length: 150_000 }, (_, i) => 150_000 - i));
+    }, 120_000);
   });
 });

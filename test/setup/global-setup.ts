@@ -1,16 +1,31 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PGlite } from '@electric-sql/pglite';
+import type { Config } from 'jest';
 
 /**
- * Prepares one empty embedded database that every test file copies: making one takes seconds, copying it
- * does not. Returns the teardown.
+ * Makes an empty embedded database for all tests to copy. That takes seconds, so it is kept between runs, for one
+ * version of PGlite.
  */
-export default async function globalSetup(): Promise<() => Promise<void>> {
-  const dir = await mkdtemp(join(tmpdir(), 'plant-store-template-'));
-  process.env['TEST_TEMPLATE_DIR'] = dir;
-  const database = await PGlite.create(dir);
+export default async function globalSetup({ rootDir }: Config): Promise<void> {
+  const modules = join(rootDir!, 'node_modules');
+  const manifest = await readFile(join(modules, '@electric-sql/pglite/package.json'), 'utf8');
+  const { version } = JSON.parse(manifest) as { version: string };
+  const cache = join(modules, '.cache/plant-store');
+  const template = join(cache, `pglite-${version}`);
+  if (!existsSync(template)) await makeTemplate(cache, template);
+  process.env['TEST_TEMPLATE_DIR'] = template;
+}
+
+async function makeTemplate(cache: string, template: string): Promise<void> {
+  await mkdir(cache, { recursive: true });
+  const unfinished = await mkdtemp(join(cache, 'unfinished-'));
+  const { PGlite } = await import('@electric-sql/pglite');
+  const database = await PGlite.create(unfinished);
   await database.close();
-  return () => rm(dir, { recursive: true });
+  await rename(unfinished, template).catch(async (error: NodeJS.ErrnoException) => {
+    await rm(unfinished, { recursive: true });
+    // Another run of the tests made it at the same time.
+    if (error.code !== 'ENOTEMPTY') throw error;
+  });
 }

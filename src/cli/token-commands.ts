@@ -1,28 +1,22 @@
-import { createInterface } from 'node:readline/promises';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { findAccessTokens, mayHoldAccessToken } from './auth/access-token.js';
+import { findAccessTokens, mayHoldAccessToken } from '../auth/access-token.js';
 import type {
   AccessTokenInfo,
   AccessTokensService,
   ShowToken,
-} from './auth/access-tokens.service.js';
-import { refuseUnreadOutput, writeResult } from './standard-output.js';
+} from '../auth/access-tokens.service.js';
+import { CommandError, UsageError } from './command-error.js';
+import { confirm } from './confirm.js';
+import { parseDuration } from './duration.js';
+import { refuseUnreadOutput, writeResult } from './output.js';
+import type { Streams } from './streams.js';
+import { statusOf, tableOf } from './token-table.js';
 
 /** Runs an action with the service class that the guard uses. */
 type WithTokens = (action: (tokens: AccessTokensService) => Promise<void>) => Promise<void>;
 
-/** A command that cannot do what it was asked to. The message is for the operator. */
-export class CommandError extends Error {
-  override readonly name = 'CommandError';
-}
-
-/** A command that was not understood. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
-
-/** Adds `create`, `list`, `revoke` and `rotate`. Standard output carries results only. */
-export function addTokenCommands(program: Command, withTokens: WithTokens): void {
+/** Adds `create`, `list`, `revoke` and `rotate`. */
+export function addTokenCommands(program: Command, streams: Streams, withTokens: WithTokens): void {
   program
     .command('create')
     .description('print a new token, which is shown only this once')
@@ -34,9 +28,9 @@ export function addTokenCommands(program: Command, withTokens: WithTokens): void
     )
     .action(async (name: string, options: { expires?: number }) => {
       checkName(name);
-      refuseUnreadOutput();
+      refuseUnreadOutput(streams.stdout);
       await withTokens(async (tokens) => {
-        await printNewToken((show) => tokens.create(name, options.expires, show));
+        await printNewToken(streams, (show) => tokens.create(name, options.expires, show));
       });
     });
 
@@ -46,8 +40,8 @@ export function addTokenCommands(program: Command, withTokens: WithTokens): void
     .option('--json', 'as JSON, for programs')
     .action((options: { json?: boolean }) =>
       withTokens(async (tokens) => {
-        const list = (await tokens.list()).map((token) => ({ ...token, status: statusOf(token) }));
-        await writeResult(options.json === true ? JSON.stringify(list, null, 2) : tableOf(list));
+        const list = await tokens.list();
+        await writeResult(streams.stdout, options.json === true ? jsonOf(list) : tableOf(list));
       }),
     );
 
@@ -73,13 +67,16 @@ export function addTokenCommands(program: Command, withTokens: WithTokens): void
         if (live.length === 0) throw new CommandError(noLiveToken(text));
         if (options.yes !== true) {
           const names = live.map(({ id, name }) => `${name} (${id})`).join(', ');
-          await confirm(`This ends ${names} within five seconds, and cannot be undone.`);
+          await confirm(streams, `This ends ${names} within five seconds, and cannot be undone.`);
         }
         await tokens.revoke(live.map(({ id }) => id));
-        tell(`Revoked ${live.map(({ id }) => id).join(', ')}.`);
+        streams.stderr.write(`Revoked ${live.map(({ id }) => id).join(', ')}.\n`);
         const others = leaked.length - live.length;
-        if (others > 0)
-          tell(`Not live before: ${others} of the ${leaked.length} tokens in the text.`);
+        if (others > 0) {
+          streams.stderr.write(
+            `Not live before: ${others} of the ${leaked.length} tokens in the text.\n`,
+          );
+        }
       });
     });
 
@@ -100,12 +97,12 @@ export function addTokenCommands(program: Command, withTokens: WithTokens): void
     .option('--yes', 'do not ask, with a grace below one hour')
     .action((name: string, options: { grace: number; expires?: number; yes?: boolean }) => {
       checkName(name);
-      refuseUnreadOutput();
+      refuseUnreadOutput(streams.stdout);
       return withTokens(async (tokens) => {
         if (options.grace < GRACE_THAT_ASKS_MS && options.yes !== true) {
-          await confirm('This ends all tokens of this name soon, and cannot be undone.');
+          await confirm(streams, 'This ends all tokens of this name soon, and cannot be undone.');
         }
-        const token = await printNewToken((show) =>
+        const token = await printNewToken(streams, (show) =>
           tokens.rotate(name, options.grace, options.expires, show),
         );
         if (token === undefined) throw new CommandError(noLiveToken(name));
@@ -121,16 +118,20 @@ const GRACE_THAT_ASKS_MS = 3_600_000;
  *
  * @param make resolves when the token is committed
  */
-async function printNewToken<Result>(make: (show: ShowToken) => Promise<Result>): Promise<Result> {
+async function printNewToken<Result>(
+  { stdout, stderr }: Streams,
+  make: (show: ShowToken) => Promise<Result>,
+): Promise<Result> {
   let isPrinted = false;
   try {
     return await make(async (token) => {
-      await writeResult(token);
+      await writeResult(stdout, token);
       isPrinted = true;
     });
   } catch (error) {
-    if (isPrinted)
-      tell('The printed token was not stored for certain. Do not use it; make another.');
+    if (isPrinted) {
+      stderr.write('The printed token was not stored for certain. Do not use it; make another.\n');
+    }
     throw error;
   }
 }
@@ -160,14 +161,6 @@ function checkName(name: string): void {
   }
 }
 
-const UNITS: Readonly<Record<string, number>> = {
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 7 * 86_400_000,
-};
-
 /** @returns milliseconds */
 function parseLifetime(text: string): number {
   const lifetime = parseDuration(text);
@@ -175,65 +168,10 @@ function parseLifetime(text: string): number {
   return lifetime;
 }
 
-/** @returns milliseconds */
-function parseDuration(text: string): number {
-  const [, amount, unit] =
-    /^(\d{1,4})([smhdw])$/.exec(text) ?? (text === '0' ? ['', '0', 's'] : []);
-  if (amount === undefined || unit === undefined) {
-    throw new InvalidArgumentError('Use a number and a unit: 30s, 15m, 24h, 90d or 52w.');
-  }
-  return Number(amount) * UNITS[unit]!;
-}
-
-function statusOf({ revokedAt, expiresAt }: AccessTokenInfo): string {
-  if (revokedAt !== null) return 'revoked';
-  return expiresAt !== null && expiresAt.getTime() <= Date.now() ? 'expired' : 'live';
-}
-
-function tableOf(list: readonly (AccessTokenInfo & { status: string })[]): string {
-  const rows = [
-    ['ID', 'NAME', 'STATUS', 'CREATED', 'EXPIRES', 'LAST USED'],
-    ...list.map((token) => [
-      token.id,
-      token.name,
-      token.status,
-      timeOf(token.createdAt),
-      timeOf(token.expiresAt),
-      timeOf(token.lastUsedAt),
-    ]),
-  ];
-  const widths = rows[0]!.map((_, column) =>
-    // Not Math.max(...): so many arguments overflow the stack.
-    rows.reduce((width, row) => Math.max(width, row[column]!.length), 0),
+function jsonOf(list: readonly AccessTokenInfo[]): string {
+  return JSON.stringify(
+    list.map((token) => ({ ...token, status: statusOf(token) })),
+    null,
+    2,
   );
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
-}
-
-/** To the minute, in UTC: 2026-11-20 14:05Z. */
-function timeOf(date: Date | null): string {
-  return date === null ? 'never' : `${date.toISOString().slice(0, 16).replace('T', ' ')}Z`;
-}
-
-async function confirm(warning: string): Promise<void> {
-  if (!process.stdin.isTTY)
-    throw new CommandError(`${warning} Add --yes if that is what you want.`);
-  const prompt = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const answer = await prompt.question(`${warning} Go on? [y/N] `).catch(() => 'no');
-    if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError('Nothing was changed.');
-  } finally {
-    prompt.close();
-  }
-}
-
-/** For people, who also see standard error; programs read standard output. */
-function tell(text: string): void {
-  process.stderr.write(`${text}\n`);
 }

@@ -1,9 +1,9 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { AccessTokensModule } from './auth/access-tokens.module.js';
-import { AccessTokensService } from './auth/access-tokens.service.js';
-import type { DatabaseConfig } from './config/config.js';
-import { DatabaseModule } from './database/database.module.js';
+import { AccessTokensModule } from '../auth/access-tokens.module.js';
+import { AccessTokensService } from '../auth/access-tokens.service.js';
+import type { DatabaseConfig } from '../config/config.js';
+import { DatabaseModule } from '../database/database.module.js';
 
 @Module({})
 export class CliModule {

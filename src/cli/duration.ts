@@ -1,0 +1,22 @@
+import { InvalidArgumentError } from 'commander';
+
+const UNITS: Readonly<Record<string, number>> = {
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 7 * 86_400_000,
+};
+
+/**
+ * @returns milliseconds
+ * @throws InvalidArgumentError
+ */
+export function parseDuration(text: string): number {
+  const [, amount, unit] =
+    /^(\d{1,4})([smhdw])$/.exec(text) ?? (text === '0' ? ['', '0', 's'] : []);
+  if (amount === undefined || unit === undefined) {
+    throw new InvalidArgumentError('Use a number and a unit: 30s, 15m, 24h, 90d or 52w.');
+  }
+  return Number(amount) * UNITS[unit]!;
+}

@@ -1,0 +1,80 @@
+import { Command, CommanderError } from 'commander';
+import { CommandError } from './command-error.js';
+import { writeResult } from './output.js';
+import type { Streams } from './streams.js';
+import { addTokenCommands } from './token-commands.js';
+
+// Nest, TypeORM and the database are imported by the commands that need them: they take longer to load than
+// all else that a help text or a usage error needs.
+
+/** A token, a part of one, or what may be the rest of one without its beginning. */
+const TOKEN_PARTS = /plantstore_\w*|[0-9A-Za-z]{20,}/gi;
+
+/**
+ * Runs one command.
+ *
+ * @param args the words of the command line after the name of the program
+ * @param env the settings, by default those of the process and of the file `.env`
+ * @returns the exit code. 0: done; 1: it could not be done; 2: the command was not understood
+ */
+export async function run(
+  args: readonly string[],
+  streams: Streams,
+  env?: NodeJS.ProcessEnv,
+): Promise<number> {
+  try {
+    await createProgram(streams, env).parseAsync(args, { from: 'user' });
+    return 0;
+  } catch (error) {
+    // Commander has printed what is wrong, or the help that was asked for.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    streams.stderr.write(`${await explain(error)}\n`);
+    return error instanceof CommandError ? error.exitCode : 1;
+  }
+}
+
+function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Command {
+  const program = new Command('./plant-store')
+    .description('Commands of the Plant Store. They work beside a running service.')
+    .showHelpAfterError()
+    .configureOutput({
+      writeOut: (text) => streams.stdout.write(text),
+      writeErr: (text) => streams.stderr.write(text),
+      // Commander repeats what it does not understand, and that may be a token.
+      outputError: (text, write) => write(text.replace(TOKEN_PARTS, '…')),
+    })
+    .exitOverride();
+
+  addTokenCommands(
+    program.command('token').description('access tokens'),
+    streams,
+    async (action) => {
+      const { withTokens } = await import('./command-database.js');
+      await withTokens(streams, env, action);
+    },
+  );
+
+  program
+    .command('migrate')
+    .description('bring the schema of the database up to date')
+    .action(async () => {
+      const { withDatabase } = await import('./command-database.js');
+      await withDatabase(streams, env, () => Promise.resolve());
+    });
+
+  program
+    .command('openapi')
+    .description('print the OpenAPI document')
+    .action(async () => {
+      const { describeApp } = await import('../app.js');
+      await writeResult(streams.stdout, JSON.stringify(await describeApp(), null, 2));
+    });
+
+  return program;
+}
+
+async function explain(error: unknown): Promise<string> {
+  if (error instanceof CommandError) return error.message;
+  const { explainStartError } = await import('../start-errors.js');
+  return explainStartError(error);
+}

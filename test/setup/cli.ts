@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { run } from '../../src/cli/program.js';
+
+export interface Outcome {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** What differs from a command without a terminal whose output goes to a file. */
+export interface Surroundings {
+  /** Where standard output goes, such as `/dev/full`. */
+  readonly stdout?: string;
+  /** What a person types at the terminal; without it, standard input is no terminal. */
+  readonly typed?: string;
+}
+
+/** Runs a command in this process: what the executable calls, with other streams and settings. */
+export async function runInProcess(
+  args: readonly string[],
+  env: Record<string, string>,
+  { stdout: path, typed }: Surroundings = {},
+): Promise<Outcome> {
+  const dir = await mkdtemp(join(tmpdir(), 'plant-store-output-'));
+  const output = await open(path ?? join(dir, 'stdout'), 'w');
+  const stdout = Object.assign(output.createWriteStream(), { fd: output.fd });
+  const stdin = Object.assign(new PassThrough(), { isTTY: typed !== undefined });
+  stdin.end(typed);
+  const stderr = new PassThrough();
+  const messages = text(stderr);
+  const exitCode = await run(args, { stdin, stdout, stderr }, env);
+  stderr.end();
+  stdout.end();
+  await once(stdout, 'close');
+  const written = path === undefined ? await readFile(join(dir, 'stdout'), 'utf8') : '';
+  await rm(dir, { recursive: true });
+  return { exitCode, stdout: written, stderr: await messages };
+}
