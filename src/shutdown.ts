@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Config } from './config/config.js';
 import { LifecycleService } from './http/lifecycle.service.js';
+import { STOP_LINGERING_EVENT } from './http/linger.js';
 
 /** How long a connection may stay idle after the listener closed: a request may be on its way. */
 const IDLE_GRACE_MS = 1000;
@@ -29,11 +30,17 @@ export async function stopApp(
   const closed = new Promise<void>((resolve) => {
     NetServer.prototype.close.call(server, () => resolve());
   });
-  const idle = setTimeout(() => server.closeIdleConnections(), IDLE_GRACE_MS);
+  const idle = setTimeout(() => {
+    server.closeIdleConnections();
+    server.emit(STOP_LINGERING_EVENT);
+  }, IDLE_GRACE_MS);
   const deadline = setTimeout(() => {
     lifecycle.stop();
     // In the next turn of the event loop: the refusals are on their way by then.
-    setImmediate(() => server.closeAllConnections());
+    setImmediate(() => {
+      server.closeAllConnections();
+      server.emit(STOP_LINGERING_EVENT);
+    });
   }, shutdownTimeout);
   await closed;
   clearTimeout(idle);

@@ -90,6 +90,21 @@ describe('a response to a body that was not read', () => {
     expect(await service.storedPlants()).toEqual([]);
   });
 
+  it('is the last: what comes behind it is not even parsed', async () => {
+    let requests = 0;
+    const count = () => requests++;
+    const server = service.app.getHttpServer();
+    server.on('request', count);
+    const socket = await openConnection(service.port);
+    socket.write(plain('POST', '/plants', ['Transfer-Encoding: chunked']) + '5\r\nhello\r\n');
+    await readAnswers(socket, 1);
+    await write(socket, `0\r\n\r\n${LIVE.repeat(20_000)}`);
+    socket.end();
+    await readAnswers(socket);
+    server.off('request', count);
+    expect(requests).toBe(1);
+  });
+
   it('never costs a client that keeps its connections the next request', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     for (let i = 0; i < 50; i++) {
@@ -133,6 +148,27 @@ describe('a response to a body that was not read, long and last', () => {
     const service = await startService({ AUTH_FAILURES_PER_MINUTE: '1' });
     await expectLastResponse(service, 40101, head(generateAccessToken()), LONG);
     await expectLastResponse(service, 42900, head(generateAccessToken()), LONG);
+    await service.close();
+  });
+
+  it.each([
+    ['a last response', 'GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
+    ['a response of HTTP/1.0', 'GET /health/live HTTP/1.0\r\n\r\n'],
+    ['a refused tunnel', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['a refused expectation', 'POST /plants HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n'],
+    ['garbage', 'garbage\r\n\r\n'],
+  ])('is waited for only so long, whatever its client sends: %s', async (_what, bytes) => {
+    const service = await startService({ REQUEST_TIMEOUT_MS: '200' });
+    const socket = await openConnection(service.port);
+    socket.on('error', () => undefined);
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.write(bytes);
+    await once(socket, 'data');
+    socket.resume();
+    // A byte every now and then, until the service hangs up.
+    const drip = setInterval(() => socket.write('x'), 20);
+    await closed;
+    clearInterval(drip);
     await service.close();
   });
 

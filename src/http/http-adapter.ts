@@ -51,7 +51,7 @@ export class HttpAdapter extends ExpressAdapter {
     server.timeout = this.config.idleTimeout;
     // A client that has sent everything may close its side, and still reads its response.
     (server as FullServer).httpAllowHalfOpen = true;
-    server.on('connection', lingerAtEnd);
+    lingerAtEnd(server, this.config.requestTimeout);
     server.on('request', handleInTurn(app, server));
     respondToParserErrors(server);
     this.setHttpServer(server);

@@ -3,7 +3,6 @@ import type { Socket } from 'node:net';
 import { ErrorCode, statusOf } from '../errors/error-codes.js';
 import { errorBody, sendError } from '../errors/send-error.js';
 import { ServiceError } from '../errors/service-error.js';
-import { linger } from './linger.js';
 import { connectionOf } from './pipelining.js';
 import { UNPARSED_EVENT } from './unparsed-event.js';
 
@@ -35,11 +34,8 @@ export function respondToParserErrors(server: Server): void {
 
   server.on('clientError', (cause: NodeJS.ErrnoException, socket: Socket) => {
     const error = errorOfParser(cause);
-    if (!socket.writable) {
-      // The connection is gone, or only lingers, and not for ever.
-      if (error.code === ErrorCode.requestTimeout) socket.destroy();
-      return;
-    }
+    // The connection is gone, or only lingers.
+    if (!socket.writable) return;
     const connection = connectionOf(socket);
     if (connection === undefined) {
       sendRaw(server, socket, error);
@@ -51,7 +47,7 @@ export function respondToParserErrors(server: Server): void {
       afterResponse(latest, () => sendRaw(server, socket, error));
     } else if (latest.headersSent) {
       // The rest of a body whose request has its response already.
-      linger(socket);
+      socket.destroySoon();
     } else if (connection.turns.length === 1) {
       latest.setHeader('Connection', 'close');
       sendError(latest.req, latest, error);
@@ -101,5 +97,6 @@ function sendRaw(server: Server, socket: Socket, error: ServiceError): void {
       body,
     ].join('\r\n'),
   );
-  linger(socket);
+  // Only as soon as the client has it: see linger.ts.
+  socket.destroySoon();
 }
