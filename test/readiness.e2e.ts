@@ -31,6 +31,12 @@ describe('/health/ready', () => {
       'made: access_tokens, plants.',
     ],
     ['there is no table of migrations', 'DROP TABLE migrations', 'made: migrations.'],
+    ['a column has another name', 'ALTER TABLE plants RENAME tag TO kind', 'made: plants.tag.'],
+    [
+      'the primary key is gone',
+      'ALTER TABLE plants DROP CONSTRAINT plants_pkey',
+      'made: the primary key of plants.',
+    ],
     ['plants have another name', 'ALTER TABLE plants RENAME TO hidden', 'made: plants.'],
   ])('tells that %s', async (_what, sql, reason) => {
     await service.database.query(sql);
@@ -65,10 +71,20 @@ describe('/health/ready, for a role that may not do everything', () => {
     await service.close();
   });
 
+  it('tells that it may not read the migrations', async () => {
+    await service.database.query(`GRANT SELECT, INSERT ON plants TO ${role}`);
+    await service.database.query(`REVOKE SELECT ON migrations FROM ${role}`);
+    await poolOf(service.app.get(DataSource)).query(`SET ROLE ${role}`);
+    const answer = await service.request('/health/ready');
+    expect(answer).toMatchObject({ status: 503, body: { error: 50300 } });
+    expect(JSON.stringify(answer.body)).toContain('permission denied for table migrations');
+  });
+
   it.each([
     ['SELECT', 503, ': INSERT on plants. '],
     ['INSERT', 503, ': SELECT on plants. '],
-    ['SELECT (id), INSERT (id)', 200, 'ok'],
+    ['SELECT, INSERT (id)', 503, ': INSERT on plants. '],
+    ['SELECT (id, name, tag), INSERT (id, name, tag)', 200, 'ok'],
     ['SELECT, INSERT', 200, 'ok'],
   ])('with %s on plants it is %d and says "%s"', async (granted, status, text) => {
     await service.database.query(`GRANT ${granted} ON plants TO ${role}`);

@@ -358,6 +358,20 @@ describe('a start that cannot succeed', () => {
     },
   );
 
+  it('a .env whose value would be cut at a # names the variable, and nothing of the value', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+    await writeFile(
+      join(dir, '.env'),
+      'PORT=0 # any\nDATABASE_URL=postgres://me:2024#hunter2@db/x\n',
+    );
+    const command = attempt([MAIN], {}, dir);
+    expect(await command.exit()).toBe(1);
+    expect(command.stderr).toBe(
+      `DATABASE_URL in ${join(dir, '.env')} would be cut at a #: put its value in quotes\n`,
+    );
+    await rm(dir, { recursive: true });
+  });
+
   it('a database that stays read-only is called read-only', async () => {
     const database = await openTestDatabase();
     // All connections to the embedded database share one session.

@@ -52,33 +52,40 @@ export class FailedAttempts {
   }
 
   /**
-   * Takes one of the look-ups of an address, which `end` gives back.
+   * Looks a token up, when fewer look-ups of its address are in flight than failures are left.
    *
-   * @param isNeeded asked whenever a look-up of the address has ended: another request may have sent the same token
-   * @returns false when the look-up is not needed any more
-   * @throws TooManyAttemptsError when verdicts that came in the meantime use up the failures; ServiceError overloaded
+   * @param isNeeded asked before, and again whenever it had to wait: another request may have sent the same token
+   * @param find begins the look-up at once, so that `isNeeded` knows of it
+   * @returns undefined when the look-up is not needed any more
+   * @throws TooManyAttemptsError when verdicts that came in the meantime use up the failures; ServiceError overloaded;
+   *   and whatever `find` throws
    */
-  async begin(address: string, isNeeded: () => boolean): Promise<boolean> {
+  async run<Verdict extends object>(
+    address: string,
+    isNeeded: () => boolean,
+    find: () => Promise<Verdict>,
+  ): Promise<Verdict | undefined> {
     const network = networkOf(address);
     const startedAt = performance.now();
     for (;;) {
-      if (!isNeeded()) return false;
+      if (!isNeeded()) return undefined;
       this.refuseIfTooMany(address);
       const lookUps = this.lookUps.get(network) ?? { inFlight: 0, waiting: [] };
       this.lookUps.set(network, lookUps);
       if (lookUps.inFlight + this.countOf(network) < this.limit) {
         lookUps.inFlight++;
-        return true;
+        try {
+          return await find();
+        } finally {
+          this.end(network, lookUps);
+        }
       }
       if (performance.now() - startedAt >= this.maxWait) throw overloaded();
       await new Promise<void>((resolve) => lookUps.waiting.push(resolve));
     }
   }
 
-  /** Gives back what `begin` took. */
-  end(address: string): void {
-    const network = networkOf(address);
-    const lookUps = this.lookUps.get(network)!;
+  private end(network: string, lookUps: LookUps): void {
     lookUps.inFlight--;
     if (lookUps.inFlight === 0) this.lookUps.delete(network);
     for (const goOn of lookUps.waiting.splice(0)) goOn();

@@ -48,8 +48,9 @@ export class IssuerKeys {
     try {
       return await this.remote(header, token);
     } catch (error) {
-      if (isAboutToken(error)) throw error;
       const known = this.remote.jwks();
+      // Against no keys at all, no token can be judged.
+      if (isAboutToken(error) && known?.keys.length !== 0) throw error;
       const key = known && createLocalJWKSet(known)(header, token).catch(() => undefined);
       const found = await key;
       if (found !== undefined) return found;

@@ -89,15 +89,17 @@ export class TokenVerifierService {
   private async attempt(key: string, token: string, address: string): Promise<Caller | undefined> {
     const failedAttempts = this.failedAttempts[kindOf(token)];
     failedAttempts.refuseIfTooMany(address);
-    if (await failedAttempts.begin(address, () => !this.isJudged(key))) {
-      try {
+    const verdict = await failedAttempts.run(
+      address,
+      () => !this.isJudged(key),
+      async () => {
         const caller = await this.lookUp(key, token);
+        // Before the next request of the address is let go on.
         if (caller === undefined) failedAttempts.count(address);
-        return caller;
-      } finally {
-        failedAttempts.end(address);
-      }
-    }
+        return { caller };
+      },
+    );
+    if (verdict !== undefined) return verdict.caller;
     if (this.verdicts.isInvalid(key)) {
       failedAttempts.count(address);
       return undefined;

@@ -36,7 +36,7 @@ export async function writeResult(output: Output, result: string): Promise<void>
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? String(error);
     throw new CommandError(
-      `Standard output could not be written (${reason}), so nothing was changed. ` +
+      `Standard output could not be written (${reason}); nothing was changed. ` +
         'Run the command again with a terminal, a pipe that is read to its end, or a file with room.',
       { cause: error },
     );

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
@@ -135,16 +135,27 @@ const environment = settings
 /** The variables of the process, and those of a file `.env` in the working folder that are not set yet. */
 function processEnvironment(): NodeJS.ProcessEnv {
   if (existsSync('.env')) {
+    const path = resolve('.env');
     try {
-      process.loadEnvFile();
+      refuseCutValues(path, readFileSync(path, 'utf8'));
+      process.loadEnvFile(path);
     } catch (error) {
+      if (error instanceof ConfigError) throw error;
       throw new ConfigError(
-        `${resolve('.env')} must be a file that this user can read. Move away what is there, or mend it.`,
+        `${path} must be a file that this user can read. Move away what is there, or mend it.`,
         { cause: error },
       );
     }
   }
   return process.env;
+}
+
+/** Node takes a # for the beginning of a comment, also in a password: the address of the database would be another. */
+function refuseCutValues(path: string, text: string): void {
+  const cut = /^\s*(?:export\s+)?(\w+)\s*=\s*(?!["'`])[^\s#][^#\n]*(?<!\s)#/m.exec(text);
+  if (cut !== null) {
+    throw new ConfigError(`${cut[1]} in ${path} would be cut at a #: put its value in quotes`);
+  }
 }
 
 /**

@@ -19,8 +19,7 @@ describe('DATABASE_URL', () => {
     ['postgres://db/plants?application_name=a&sslmode=disable', { ssl: false }],
     ['postgres://me:hun%2Fter%23%3F%40%3A%25@db/plants', { password: 'hun/ter#?@:%', host: 'db' }],
     ['postgres://me:hun%2Fter2@db/plants?options=-c a=b', { password: 'hun/ter2' }],
-    // Not ambiguous: a host has no @ and no second colon.
-    ['postgres://me:hun@ter2@db/plants', { password: 'hun@ter2', host: 'db' }],
+    // Not ambiguous: a host has no second colon.
     ['postgres://me:hun:ter2@db/plants', { password: 'hun:ter2', host: 'db' }],
     ['postgres://me:hun[ter2]&=+@db/plants', { password: 'hun[ter2]&=+', host: 'db' }],
   ])('%s is what pg makes of it', (url, expected) => {
@@ -39,6 +38,7 @@ describe('DATABASE_URL', () => {
     '?zyxwvu',
     '#zyxwvu',
     'zyxwvu/',
+    'zyx@wvu',
     'zyx@wvu/tsr',
     'zyx@wvu?tsr',
     'zyx@/wvu',

@@ -17,6 +17,8 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
   // The @ in front of the host comes first of these, unless one of them stands in the user or the password. pg
   // would take what follows it for host, database or parameters, which appear in messages.
   if (path.includes('@') || query.includes('@')) return MUST_ESCAPE;
+  // Of two, one stands in the password, or in place of the colon before it.
+  if (authority.split('@').length > 2) return MUST_ESCAPE;
   // pg drops what follows a #.
   if (text.includes('#') || !isEscaped(text)) return MUST_ESCAPE;
   try {

@@ -22,16 +22,29 @@ export const bytes = (min: number, max: number): z.ZodType<number, string> => {
     .refine((value) => value >= min && value <= max, message);
 };
 
+const WITHOUT_CREDENTIALS =
+  'must be an address without user and password, which would be logged or published';
+
+function hasNoCredentials(text: string): boolean {
+  if (!URL.canParse(text)) return true;
+  const { username, password } = new URL(text);
+  return username === '' && password === '';
+}
+
 export const httpUrl = z
   .string()
   .refine(
     (text) => /^https?:/i.test(text) && URL.canParse(text),
     'must be an http:// or https:// address',
   )
+  .refine(hasNoCredentials, WITHOUT_CREDENTIALS)
   .transform((text) => text.replace(/\/+$/, ''));
 
 /** An attacker that can change the keys on their way could sign tokens, so only this machine may do without TLS. */
-export const issuerUrl = z.string().refine(isSafeIssuer, 'must be an https:// address');
+export const issuerUrl = z
+  .string()
+  .refine(isSafeIssuer, 'must be an https:// address')
+  .refine(hasNoCredentials, WITHOUT_CREDENTIALS);
 
 function isSafeIssuer(text: string): boolean {
   if (!URL.canParse(text)) return false;

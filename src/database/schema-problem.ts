@@ -1,11 +1,15 @@
 import type { DataSource, EntityTarget } from 'typeorm';
-import { isTableMissing } from './postgres-errors.js';
+import { ErrorCode } from '../errors/error-codes.js';
+import { ServiceError } from '../errors/service-error.js';
+import { describeDatabaseError, isMisconfigured, isTableMissing } from './postgres-errors.js';
 import { runStatement } from './run-statement.js';
 
-/** What a request does with a table. */
+/** What requests do with a table. */
 export interface NeededPrivilege {
   readonly entity: EntityTarget<object>;
   readonly privilege: 'SELECT' | 'INSERT';
+  /** The columns that they do it with: a role may be given no more than those. */
+  readonly columns: readonly string[];
 }
 
 interface SchemaRow {
@@ -15,21 +19,32 @@ interface SchemaRow {
   readonly forbidden: string[];
 }
 
-/**
- * One statement for all of it. Tables are looked up by name, because a statement that reads a missing table fails
- * as a whole; a privilege on some columns is enough, because a role may be given no more than those that are used.
- */
+/** Tables and columns are looked up by name, because a statement that reads a missing one fails as a whole. */
 const LOOK = `
   WITH needed AS (
-    SELECT DISTINCT name, privilege, to_regclass(name)::oid AS oid
-    FROM unnest($2::text[], $3::text[]) AS needed (name, privilege)
+    SELECT name, privilege, col, to_regclass(name)::oid AS oid
+    FROM unnest($2::text[], $3::text[], $4::text[]) AS needed (name, privilege, col)
+  ), found AS (
+    SELECT needed.*, EXISTS (
+      SELECT 1 FROM pg_attribute WHERE attrelid = oid AND attname = col AND NOT attisdropped
+    ) AS is_there
+    FROM needed
   )
   SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly",
     EXISTS (SELECT 1 FROM migrations WHERE name = $1) AS "isCurrent",
-    ARRAY(SELECT DISTINCT name FROM needed WHERE oid IS NULL ORDER BY name) AS missing,
     ARRAY(
-      SELECT privilege || ' on ' || name FROM needed
-      WHERE NOT has_any_column_privilege(oid, privilege) ORDER BY 1
+      SELECT DISTINCT CASE WHEN oid IS NULL THEN name ELSE name || '.' || col END
+      FROM found WHERE NOT is_there
+      UNION
+      SELECT 'the primary key of ' || name FROM found
+      WHERE privilege = 'INSERT' AND oid IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = oid AND indisprimary)
+      ORDER BY 1
+    ) AS missing,
+    ARRAY(
+      SELECT DISTINCT privilege || ' on ' || name FROM found
+      WHERE CASE WHEN is_there THEN NOT has_column_privilege(oid, col, privilege) ELSE false END
+      ORDER BY 1
     ) AS forbidden`;
 
 /**
@@ -64,13 +79,21 @@ async function look(
   needed: readonly NeededPrivilege[],
 ): Promise<SchemaRow | undefined> {
   const newest = dataSource.migrations.at(-1)?.constructor.name;
-  const names = needed.map(({ entity }) => dataSource.getMetadata(entity).tablePath);
-  const privileges = needed.map(({ privilege }) => privilege);
+  const rows = needed.flatMap(({ entity, privilege, columns }) => {
+    const name = dataSource.getMetadata(entity).tablePath;
+    return columns.map((column) => [name, privilege, column]);
+  });
+  const columnsOf = [0, 1, 2].map((i) => rows.map((row) => row[i]));
   try {
-    const { rows } = await runStatement<SchemaRow>(dataSource, LOOK, [newest, names, privileges]);
-    return rows[0];
+    const result = await runStatement<SchemaRow>(dataSource, LOOK, [newest, ...columnsOf]);
+    return result.rows[0];
   } catch (error) {
     if (isTableMissing(error)) return undefined;
+    const cause = error instanceof Error ? error.cause : undefined;
+    if (isMisconfigured(cause)) {
+      const reason = `The database refuses the service: ${describeDatabaseError(cause)}.`;
+      throw new ServiceError(ErrorCode.databaseUnavailable, reason, { cause });
+    }
     throw error;
   }
 }

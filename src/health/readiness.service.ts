@@ -9,9 +9,13 @@ import { PlantEntity } from '../plants/plant.entity.js';
 
 /** What requests cannot do without. Commands need more, and the migrations everything. */
 const NEEDED: readonly NeededPrivilege[] = [
-  { entity: PlantEntity, privilege: 'SELECT' },
-  { entity: PlantEntity, privilege: 'INSERT' },
-  { entity: AccessTokenEntity, privilege: 'SELECT' },
+  { entity: PlantEntity, privilege: 'SELECT', columns: ['id', 'name', 'tag'] },
+  { entity: PlantEntity, privilege: 'INSERT', columns: ['id', 'name', 'tag'] },
+  {
+    entity: AccessTokenEntity,
+    privilege: 'SELECT',
+    columns: ['id', 'name', 'hash', 'expires_at', 'revoked_at'],
+  },
 ];
 
 /** However many probes there are, the database is asked no more often than this. */
