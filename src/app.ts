@@ -10,6 +10,7 @@ import { readConfig, type Config } from './config/config.js';
 import { toServiceError } from './errors/error.filter.js';
 import { sendError } from './errors/send-error.js';
 import type { ServiceError } from './errors/service-error.js';
+import { acceptWaiting } from './http/accept-waiting.js';
 import { refuseBadRequest } from './http/refuse-bad-request.js';
 import { RequestObserver } from './http/request-observer.js';
 import { createLogger } from './logging/logger.js';
@@ -121,6 +122,7 @@ export async function stopApp(
   const server = app.getHttpServer();
   lifecycle.drain();
   if (shutdownDelay > 0) await delay(shutdownDelay);
+  await acceptWaiting(server);
   // Of net, not of http: that one would cut idle connections at once, requests on their way included.
   const closed = new Promise<void>((resolve) => {
     NetServer.prototype.close.call(server, () => resolve());
