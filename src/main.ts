@@ -1,12 +1,11 @@
 import './v8-flags.js';
-import cluster from 'node:cluster';
 import { createApp, listen, stopApp } from './app.js';
 import { withAccessTokens } from './cli.module.js';
-import { runWorker } from './cluster/worker.js';
 import { Workers } from './cluster/workers.js';
 import { readConfig } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
 import { prepareDatabase } from './database/prepare-database.js';
+import { StartError } from './errors/start-error.js';
 import { tryAddress } from './http/try-address.js';
 import { createLogger } from './logging/logger.js';
 import { startTracing } from './logging/tracing.js';
@@ -14,6 +13,11 @@ import { explainStartError } from './start-errors.js';
 
 async function start(): Promise<void> {
   const config = readConfig();
+  if (config.workers > 1 && process.platform !== 'linux') {
+    throw new StartError(
+      'WEB_CONCURRENCY must be 1 on this system: only on Linux can several processes share an address.',
+    );
+  }
   const isEmbedded = config.database.url === undefined;
   const logger = createLogger(config.log);
   // On the embedded database there is a person in front of it; a log is for programs.
@@ -51,8 +55,7 @@ async function start(): Promise<void> {
         await workers.stop();
         await database.close();
       });
-      const url = await workers.start();
-      if (url !== undefined) announce(url);
+      announce(await workers.start());
     }
   } catch (error) {
     await database.close();
@@ -95,4 +98,4 @@ function exitWith(error: unknown): never {
   process.exit(1);
 }
 
-await (cluster.isWorker ? runWorker() : start()).catch(exitWith);
+await start().catch(exitWith);

@@ -22,8 +22,8 @@ import { unmatchedRoute } from './unmatched-route.js';
 /** How often Node looks for requests that took too long. */
 const TIMEOUT_CHECK_INTERVAL_MS = 500;
 
-/** Properties that Node's types leave out. */
-type FullServer = Server & { httpAllowHalfOpen: boolean; dropMaxConnection: boolean };
+/** With a property that Node's types leave out. */
+type FullServer = Server & { httpAllowHalfOpen: boolean };
 
 /** What Express gives every request and response as its prototype; its types leave it out. */
 interface ExpressPrototypes {
@@ -80,8 +80,6 @@ export class HttpAdapter extends ExpressAdapter {
       oneByOne(app, this.additions),
     );
     server.maxConnections = this.config.maxConnections;
-    // A worker would hand such a connection back to the primary, which would try the next, round and round.
-    (server as FullServer).dropMaxConnection = true;
     // A client that does not read its answer is not waited for.
     server.timeout = this.config.idleTimeout;
     // A client that has sent everything may close its side, and still reads its answer.
