@@ -40,7 +40,7 @@ module.exports = {
       name: 'nothing-imports-the-entry-points',
       severity: 'error',
       from: { path: '^src/' },
-      to: { path: '^src/(main|cli)\\.ts$' },
+      to: { path: '^src/(main|cli|cluster/worker)\\.ts$' },
     },
     {
       name: 'only-entry-points-build-the-app',

@@ -60,6 +60,11 @@ export async function describeApp(): Promise<OpenAPIObject> {
   return buildDocument(app);
 }
 
+interface Address extends Pick<Config['http'], 'host' | 'port'> {
+  /** Lets several processes listen on the address; the system spreads connections over them. */
+  readonly reusePort?: boolean;
+}
+
 /**
  * Opens the service to clients.
  *
@@ -68,11 +73,11 @@ export async function describeApp(): Promise<OpenAPIObject> {
  */
 export async function listen(
   app: NestExpressApplication,
-  { host, port }: Config['http'],
+  { host, port, reusePort = false }: Address,
 ): Promise<string> {
   // Not app.listen(): it prints a stack trace for a port that is taken.
   const server = app.getHttpServer();
-  await once(server.listen(port, host), 'listening');
+  await once(server.listen({ host, port, reusePort }), 'listening');
   return urlOf(server.address() as AddressInfo);
 }
 

@@ -1,12 +1,11 @@
 import './v8-flags.js';
-import cluster from 'node:cluster';
 import { createApp, listen } from './app.js';
 import { withAccessTokens } from './cli/cli.module.js';
-import { runWorker } from './cluster/worker.js';
 import { Workers } from './cluster/workers.js';
 import { readConfig } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
 import { prepareDatabase } from './database/prepare-database.js';
+import { StartError } from './errors/start-error.js';
 import { tryAddress } from './http/try-address.js';
 import { createLogger } from './logging/logger.js';
 import { startTracing } from './tracing/tracing.js';
@@ -15,6 +14,11 @@ import { stopApp } from './shutdown.js';
 
 async function start(): Promise<void> {
   const config = readConfig();
+  if (config.workers > 1 && process.platform !== 'linux') {
+    throw new StartError(
+      'WEB_CONCURRENCY must be 1 on this system: only on Linux can several processes share an address.',
+    );
+  }
   const isEmbedded = config.database.url === undefined;
   const logger = createLogger(config.log);
   // On the embedded database there is a person in front of it; a log is for programs.
@@ -52,8 +56,7 @@ async function start(): Promise<void> {
         await workers.stop();
         await database.close();
       });
-      const url = await workers.start();
-      if (url !== undefined) announce(url);
+      announce(await workers.start());
     }
   } catch (error) {
     await database.close();
@@ -96,4 +99,4 @@ function exitWith(error: unknown): never {
   process.exit(1);
 }
 
-await (cluster.isWorker ? runWorker() : start()).catch(exitWith);
+await start().catch(exitWith);

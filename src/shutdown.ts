@@ -2,6 +2,7 @@ import { Server as NetServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Config } from './config/config.js';
+import { acceptWaiting } from './http/accept-waiting.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 import { STOP_LINGERING_EVENT } from './http/linger.js';
 
@@ -26,6 +27,7 @@ export async function stopApp(
   const server = app.getHttpServer();
   lifecycle.drain();
   if (shutdownDelay > 0) await delay(shutdownDelay);
+  await acceptWaiting(server);
   // Of net, not of http: that one would cut idle connections at once, requests on their way included.
   const closed = new Promise<void>((resolve) => {
     NetServer.prototype.close.call(server, () => resolve());

@@ -1,15 +1,15 @@
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 30_000;
 
-/** Who lived that long did not die of its start. */
+/** A worker that ran this long started successfully: reset the back-off. */
 const STABLE_MS = 60_000;
 
-/** How long to wait before something that ended is started again: twice as long each time. */
+/** How long to wait before a worker is replaced: twice as long each time. */
 export class BackOff {
   private ends = 0;
 
   /**
-   * @param lifetime of what ended, in milliseconds
+   * @param lifetime of the worker that ended, in milliseconds
    * @returns milliseconds
    */
   next(lifetime: number): number {

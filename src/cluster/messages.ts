@@ -1,17 +1,24 @@
-import type { Snapshot } from '../metrics/worker-metrics.js';
+import type { AppConfig } from '../config/config.js';
+import type { Snapshot } from './worker-metrics.js';
 
-/** What the primary tells a worker that listens. */
+/** The first message to a worker. A password in its environment could be read by other programs of the user. */
+export interface WorkerSettings {
+  /** The number of the worker, from 1. */
+  readonly worker: number;
+  readonly config: AppConfig;
+}
+
+/** What the primary sends later. */
 export type ToWorker =
-  /** Stop in good order. */
   | { readonly type: 'stop' }
-  | { readonly type: 'measure'; readonly id: number }
-  | { readonly type: 'metrics'; readonly id: number; readonly text: string };
+  /** The metrics of the service, in response to the oldest `scrape` that has none. */
+  | { readonly type: 'metrics'; readonly text: string };
 
-/** What a worker tells the primary. */
+/** What a worker sends. */
 export type ToPrimary =
   | { readonly type: 'listening'; readonly url: string }
-  /** The start failed, and why, in words for the operator. The worker ends. */
+  /** The worker could not start and ends; the reason is meant for the operator. */
   | { readonly type: 'failed'; readonly reason: string }
-  | { readonly type: 'measured'; readonly id: number; readonly snapshot: Snapshot }
-  /** Somebody asks for the metrics of all workers. */
-  | { readonly type: 'read-metrics'; readonly id: number };
+  | { readonly type: 'snapshot'; readonly snapshot: Snapshot }
+  /** A client of the worker asks for the metrics of the service. */
+  | { readonly type: 'scrape' };

@@ -1,85 +1,74 @@
-import cluster from 'node:cluster';
+import '../v8-flags.js';
+import { once } from 'node:events';
+import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Registry } from 'prom-client';
 import { createApp, listen } from '../app.js';
-import { readWorkerSettings } from '../config/config.js';
 import { shuttingDown } from '../errors/service-error.js';
 import { createLogger } from '../logging/logger.js';
 import { startTracing } from '../tracing/tracing.js';
 import { MetricsService } from '../metrics/metrics.service.js';
-import { takeSnapshot } from '../metrics/worker-metrics.js';
 import { explainStartError } from '../start-errors.js';
-import type { ToPrimary, ToWorker } from './messages.js';
 import { stopApp } from '../shutdown.js';
+import type { ToPrimary, ToWorker, WorkerSettings } from './messages.js';
+import { takeSnapshot } from './worker-metrics.js';
 
-/** Serves requests until the primary says stop, or is gone. */
-export async function runWorker(): Promise<void> {
-  ignoreSignals();
-  try {
-    await serve();
-  } catch (error) {
-    tellPrimary({ type: 'failed', reason: explainStartError(error) }, () => process.exit(1));
-  }
-}
+/** How old the metrics of a worker may be in /metrics, and how much is lost when it is killed. */
+const SNAPSHOT_INTERVAL_MS = 1000;
 
-/** A terminal and systemd send them to every process; the primary tells us when to stop. */
-function ignoreSignals(): void {
-  process.on('SIGTERM', () => undefined);
-  process.on('SIGINT', () => undefined);
-}
+let app: NestExpressApplication | undefined;
+let stopTracing: (() => Promise<void>) | undefined;
+const scrapes: PromiseWithResolvers<string>[] = [];
 
-async function serve(): Promise<void> {
-  const { worker, config } = readWorkerSettings();
-  const stopTracing =
-    config.tracing.endpoint === undefined ? undefined : await startTracing(config.tracing.endpoint);
-  const app = await createApp(config, createLogger(config.log, worker));
-  const questions = new Map<number, PromiseWithResolvers<string>>();
-  app.get(MetricsService).readFrom(() => readAllMetrics(questions));
-  const url = await listen(app, config.http);
-
-  const stop = async (shutdownDelay: number) => {
-    await stopApp(app, { ...config.http, shutdownDelay });
-    await stopTracing?.();
-    process.exit(0);
-  };
+async function serve({ worker, config }: WorkerSettings): Promise<void> {
   process.on('message', (message: ToWorker) => {
-    switch (message.type) {
-      case 'stop':
-        void stop(config.http.shutdownDelay);
-        break;
-      case 'measure':
-        void takeSnapshot(app.get(Registry)).then((snapshot) => {
-          tellPrimary({ type: 'measured', id: message.id, snapshot });
-        });
-        break;
-      case 'metrics':
-        questions.get(message.id)?.resolve(message.text);
-        questions.delete(message.id);
-        break;
-    }
+    if (message.type === 'stop') void stop(config.http);
+    else scrapes.shift()?.resolve(message.text);
   });
-  cluster.worker!.on('disconnect', () => {
-    // The primary is dead, and nobody brings new connections. Otherwise Node would end this process at once,
-    // and with it the requests in flight.
-    cluster.worker!.exitedAfterDisconnect = true;
-    for (const { reject } of questions.values()) reject(shuttingDown());
-    void stop(0);
+  process.on('disconnect', () => {
+    // The primary is gone, and a new one may be waiting for the address.
+    for (const { reject } of scrapes) reject(shuttingDown());
+    void stop({ ...config.http, shutdownDelay: 0 });
   });
+  const { endpoint } = config.tracing;
+  if (endpoint !== undefined) stopTracing = await startTracing(endpoint);
+  const created = await createApp(config, createLogger(config.log, worker));
+  created.get(MetricsService).readFrom(readAllMetrics);
+  const url = await listen(created, { ...config.http, reusePort: true });
+  app = created;
   tellPrimary({ type: 'listening', url });
+  const registry = created.get<Registry>(Registry);
+  const report = async () => {
+    tellPrimary({ type: 'snapshot', snapshot: await takeSnapshot(registry) });
+  };
+  await report();
+  setInterval(() => void report(), SNAPSHOT_INTERVAL_MS);
 }
-
-let lastQuestion = 0;
 
 /** @throws ServiceError shuttingDown when the primary is gone */
-function readAllMetrics(questions: Map<number, PromiseWithResolvers<string>>): Promise<string> {
+function readAllMetrics(): Promise<string> {
   if (!process.connected) return Promise.reject(shuttingDown());
-  const id = ++lastQuestion;
-  const question = Promise.withResolvers<string>();
-  questions.set(id, question);
-  tellPrimary({ type: 'read-metrics', id });
-  return question.promise;
+  const scrape = Promise.withResolvers<string>();
+  scrapes.push(scrape);
+  tellPrimary({ type: 'scrape' });
+  return scrape.promise;
 }
 
-/** @param then what to do when it was sent, or could not be */
+async function stop(timeouts: Parameters<typeof stopApp>[1]): Promise<void> {
+  if (app !== undefined) await stopApp(app, timeouts);
+  await stopTracing?.();
+  process.exit(0);
+}
+
+/** @param then called when the message was sent, or could not be because the primary is gone */
 function tellPrimary(message: ToPrimary, then: () => void = () => undefined): void {
   process.send!(message, undefined, {}, then);
 }
+
+// A terminal and systemd send signals to every process; a worker stops when the primary tells it to.
+process.on('SIGTERM', () => undefined);
+process.on('SIGINT', () => undefined);
+
+const [settings] = (await once(process, 'message')) as [WorkerSettings];
+await serve(settings).catch((error: unknown) => {
+  tellPrimary({ type: 'failed', reason: explainStartError(error) }, () => process.exit(1));
+});

@@ -1,84 +1,57 @@
-import cluster, { type Worker } from 'node:cluster';
+import { fork, type ChildProcess } from 'node:child_process';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { Counter } from 'prom-client';
 import type { AppConfig } from '../config/config.js';
-import { workerEnvironment } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { tryAddress } from '../http/try-address.js';
+import { createRegistry, workerRestarts } from '../metrics/registry.js';
 import { BackOff } from './back-off.js';
-import { closeLostConnection } from './lost-connection.js';
-import type { ToPrimary } from './messages.js';
-import { MetricsCollector, tellWorker } from './metrics-collector.js';
-import { shareOf } from './share.js';
+import type { ToPrimary, ToWorker, WorkerSettings } from './messages.js';
+import { workerConfig } from './worker-config.js';
+import { takeSnapshot, WorkerMetrics } from './worker-metrics.js';
 
 /** How long after all time-outs of an orderly stop a worker that still runs is killed. */
 const STOP_GRACE_MS = 5000;
 
-/** One of the workers, and those that replaced it. */
-interface Slot {
-  readonly number: number;
-  worker: Worker | undefined;
-  forkedAt: number;
-  isListening: boolean;
-  hasListened: boolean;
-  /** Why it could not start, if it said so. */
-  reason: string | undefined;
-  readonly backOff: BackOff;
-  restart: NodeJS.Timeout | undefined;
-}
-
-/** Starts worker processes that share the address, keeps their number, and stops them. */
+/** The primary: starts the worker processes, replaces those that end, stops them, and adds up their metrics. */
 export class Workers {
-  private readonly slots: readonly Slot[];
-  private readonly metrics = new MetricsCollector();
-  private readonly started = Promise.withResolvers<string | undefined>();
-  private readonly stopped = Promise.withResolvers<void>();
-  private isStopping = false;
-  private port: number;
+  private readonly processes = new Set<ChildProcess>();
+  private readonly running: Promise<void>[] = [];
+  private readonly stopping = new AbortController();
+  private readonly metrics = new WorkerMetrics();
+  private readonly registry = createRegistry();
+  private readonly restarts: Counter = workerRestarts(this.registry);
 
-  /** @param config for all workers together, with the address of a database whose schema is up to date */
+  /** @param config of the service, with the address of a database whose schema is up to date */
   constructor(
     private readonly config: AppConfig,
     private readonly logger: Logger,
-  ) {
-    this.port = config.http.port;
-    this.slots = Array.from({ length: config.workers }, (_, i) => ({
-      number: i + 1,
-      worker: undefined,
-      forkedAt: 0,
-      isListening: false,
-      hasListened: false,
-      reason: undefined,
-      backOff: new BackOff(),
-      restart: undefined,
-    }));
-  }
+  ) {}
 
   /**
-   * Starts the first worker alone, so that what all would meet is said once; then the others.
+   * Starts the first worker alone, so that an error that all workers would meet is logged once; then the others.
    *
-   * @returns the address, when all listen; undefined if `stop` was called before
-   * @throws StartError when the first worker cannot start; the error of the socket with PORT=0
+   * @returns the address, when all workers listen; never after `stop`
+   * @throws StartError when the first worker cannot start; the error of the socket when the address is taken
    */
-  async start(): Promise<string | undefined> {
-    // However this process ends, short of kill -9: nobody is left behind.
+  async start(): Promise<string> {
     process.on('exit', () => this.kill());
-    // Workers share a port 0 only as long as one of them lives; the next would get another port.
-    if (this.port === 0) this.port = await tryAddress(this.config.http.host, 0);
-    if (!this.isStopping) this.fork(this.slots[0]!);
-    return this.started.promise;
+    const { host } = this.config.http;
+    // Workers share a port with every process that asks for it in the same way, another Plant Store included: only
+    // this check tells that the port is taken. It comes last, to leave little time to a service that starts as well.
+    const port = await tryAddress(host, this.config.http.port);
+    const config = { ...this.config, http: { ...this.config.http, port } };
+    const url = await this.startWorker(config, 1);
+    const others = Array.from({ length: config.workers - 1 }, (_, i) => i + 2);
+    await Promise.all(others.map((worker) => this.startWorker(config, worker)));
+    return url;
   }
 
   /** Stops all workers in good order, at the same time, and waits for their end. */
   async stop(): Promise<void> {
-    this.isStopping = true;
-    this.started.resolve(undefined);
-    for (const { worker, isListening, restart } of this.slots) {
-      clearTimeout(restart);
-      if (worker === undefined) continue;
-      if (isListening) tellWorker(worker, { type: 'stop' });
-      // It served nobody yet.
-      else worker.process.kill('SIGKILL');
-    }
+    this.stopping.abort();
+    for (const child of this.processes) tell(child, { type: 'stop' });
     const { shutdownDelay, shutdownTimeout } = this.config.http;
     const deadline = setTimeout(
       () => {
@@ -87,99 +60,96 @@ export class Workers {
       },
       shutdownDelay + shutdownTimeout + STOP_GRACE_MS,
     );
-    this.noticeEnd();
-    await this.stopped.promise;
+    await Promise.all(this.running);
     clearTimeout(deadline);
   }
 
   private kill(): void {
-    for (const { worker } of this.slots) worker?.process.kill('SIGKILL');
+    for (const child of this.processes) child.kill('SIGKILL');
   }
 
-  private fork(slot: Slot): void {
-    const share = shareOf(this.config, slot.number);
-    const config = { ...share, http: { ...share.http, port: this.port } };
-    const worker = cluster.fork(workerEnvironment({ worker: slot.number, config }));
-    closeLostConnection(worker);
-    slot.worker = worker;
-    slot.forkedAt = performance.now();
-    slot.reason = undefined;
-    worker.on('message', (message: ToPrimary) => this.receive(slot, worker, message));
-    worker.once('exit', (code: number | null, signal: string | null) => {
-      this.bury(slot, worker, signal ?? `exit code ${code}`);
-    });
-    worker.on('error', (error: Error) => {
-      // Without a process there will be no exit.
-      if (worker.process.pid === undefined) this.bury(slot, worker, error.message);
-    });
+  /** @returns the address, when the worker or its replacement listens */
+  private startWorker(config: AppConfig, worker: number): Promise<string> {
+    const listening = Promise.withResolvers<string>();
+    this.running.push(this.keepRunning(config, worker, listening));
+    return listening.promise;
   }
 
-  private receive(slot: Slot, worker: Worker, message: ToPrimary): void {
-    switch (message.type) {
-      case 'listening':
-        this.noticeListening(slot, message.url);
-        break;
-      case 'failed':
-        slot.reason = message.reason;
-        break;
-      case 'measured':
-        this.metrics.receive(worker, message.id, message.snapshot);
-        break;
-      case 'read-metrics':
-        void this.metrics.read(this.listening()).then((text) => {
-          tellWorker(worker, { type: 'metrics', id: message.id, text });
-        });
-        break;
-    }
-  }
-
-  private noticeListening(slot: Slot, url: string): void {
-    slot.isListening = true;
-    if (slot.hasListened) this.logger.info(`Worker ${slot.number} listens again.`);
-    slot.hasListened = true;
-    if (this.isStopping) {
-      tellWorker(slot.worker!, { type: 'stop' });
-    } else if (this.slots.every(({ hasListened }) => hasListened)) {
-      this.started.resolve(url);
-    } else {
-      for (const other of this.slots) {
-        if (other.forkedAt === 0) this.fork(other);
+  /** Runs a worker and its replacements until the service stops. */
+  private async keepRunning(
+    config: AppConfig,
+    worker: number,
+    listening: PromiseWithResolvers<string>,
+  ): Promise<void> {
+    const { signal } = this.stopping;
+    const backOff = new BackOff();
+    let hasListened = false;
+    while (!signal.aborted) {
+      const startedAt = performance.now();
+      const end = await this.run({ worker, config: workerConfig(config, worker) }, (url) => {
+        if (hasListened) this.logger.info(`Worker ${worker} listens again.`);
+        hasListened = true;
+        listening.resolve(url);
+      });
+      if (signal.aborted) return;
+      if (worker === 1 && !hasListened) {
+        listening.reject(
+          new StartError(end.reason ?? `The first worker ended (${end.how}) before it listened.`),
+        );
+        return;
       }
+      const wait = backOff.next(performance.now() - startedAt);
+      this.restarts.inc();
+      const because = end.reason === undefined ? '' : `: ${end.reason}`;
+      this.logger.error(
+        `Worker ${worker} ended (${end.how})${because}; it is replaced in ${wait} ms.`,
+      );
+      await delay(wait, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  private bury(slot: Slot, worker: Worker, how: string): void {
-    slot.worker = undefined;
-    slot.isListening = false;
-    this.metrics.bury(worker);
-    if (this.isStopping) {
-      this.noticeEnd();
-      return;
-    }
-    const isFirst = this.slots.every(({ hasListened }) => !hasListened);
-    if (isFirst) {
-      const reason = slot.reason ?? `The first worker ended (${how}) before it listened.`;
-      this.started.reject(new StartError(reason));
-      return;
-    }
-    this.replace(slot, how);
+  /** Runs one process to its end, and tells how it ended, and why if it said so. */
+  private async run(
+    settings: WorkerSettings,
+    onListening: (url: string) => void,
+  ): Promise<{ how: string; reason: string | undefined }> {
+    const { worker } = settings;
+    const child = fork(new URL('worker.js', import.meta.url));
+    this.processes.add(child);
+    let reason: string | undefined;
+    child.on('error', (error) => (reason = error.message));
+    child.on('message', (message: ToPrimary) => {
+      switch (message.type) {
+        case 'listening':
+          onListening(message.url);
+          break;
+        case 'failed':
+          reason = message.reason;
+          break;
+        case 'snapshot':
+          this.metrics.update(worker, message.snapshot);
+          break;
+        case 'scrape':
+          void this.read().then((text) => tell(child, { type: 'metrics', text }));
+          break;
+      }
+    });
+    tell(child, settings);
+    // Not "exit", which may come before the last message, and does not come at all if there is no process.
+    const how = await new Promise<string>((resolve) => {
+      child.once('close', (code, signal) => resolve(signal ?? `exit code ${code}`));
+    });
+    this.processes.delete(child);
+    this.metrics.end(worker);
+    return { how, reason };
   }
 
-  private replace(slot: Slot, how: string): void {
-    const delay = slot.backOff.next(performance.now() - slot.forkedAt);
-    this.metrics.restarts.inc();
-    const because = slot.reason === undefined ? '' : `: ${slot.reason}`;
-    this.logger.error(
-      `Worker ${slot.number} ended (${how})${because}; it is replaced in ${delay} ms.`,
-    );
-    slot.restart = setTimeout(() => this.fork(slot), delay);
+  private async read(): Promise<string> {
+    return this.metrics.text(await takeSnapshot(this.registry));
   }
+}
 
-  private listening(): Worker[] {
-    return this.slots.flatMap(({ worker, isListening }) => (worker && isListening ? [worker] : []));
-  }
-
-  private noticeEnd(): void {
-    if (this.slots.every(({ worker }) => worker === undefined)) this.stopped.resolve();
-  }
+/** A child that is just ending does not read it; its end is noticed by `run`. */
+function tell(child: ChildProcess, message: WorkerSettings | ToWorker): void {
+  child.send(message, () => undefined);
 }

@@ -174,27 +174,3 @@ export function readConfig(env = processEnvironment()): Config {
   }
   return Object.freeze(result.data);
 }
-
-/** What a worker works with: its number, from 1, and its share of the settings. */
-export interface WorkerSettings {
-  readonly worker: number;
-  readonly config: AppConfig;
-}
-
-const WORKER_SETTINGS = 'PLANT_STORE_WORKER';
-
-/** The variable by which the primary hands a new worker its settings, for `readWorkerSettings` there. */
-export function workerEnvironment(settings: WorkerSettings): Record<string, string> {
-  return { [WORKER_SETTINGS]: JSON.stringify(settings) };
-}
-
-/**
- * The settings as the primary parsed them. Read once more, they could differ: `.env` may have changed since.
- *
- * @throws ConfigError in a process that is no worker
- */
-export function readWorkerSettings(): WorkerSettings {
-  const text = process.env[WORKER_SETTINGS];
-  if (text === undefined) throw new ConfigError('A worker can be started by the service only');
-  return JSON.parse(text) as WorkerSettings;
-}

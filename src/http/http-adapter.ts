@@ -13,8 +13,8 @@ import { unmatchedRoute } from './unmatched-route.js';
 /** How often Node looks for requests that took too long. */
 const TIMEOUT_CHECK_INTERVAL_MS = 500;
 
-/** Properties that Node's types leave out. */
-type FullServer = Server & { httpAllowHalfOpen: boolean; dropMaxConnection: boolean };
+/** With a property that Node's types leave out. */
+type FullServer = Server & { httpAllowHalfOpen: boolean };
 
 /** Nest's Express adapter with exact routes, and an Error for everything that Node and Express refuse by themselves. */
 export class HttpAdapter extends ExpressAdapter {
@@ -45,8 +45,6 @@ export class HttpAdapter extends ExpressAdapter {
       connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
     });
     server.maxConnections = this.config.maxConnections;
-    // A worker would hand such a connection back to the primary, which would try the next, round and round.
-    (server as FullServer).dropMaxConnection = true;
     // A client that does not read its response is not waited for.
     server.timeout = this.config.idleTimeout;
     // A client that has sent everything may close its side, and still reads its response.

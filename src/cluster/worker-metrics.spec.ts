@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { takeSnapshot, WorkerMetrics } from './worker-metrics.js';
 
-/** What a worker has after that many requests. */
+/** The metrics of a worker after that many requests. */
 function snapshotOf(requests: number, duration = 1.5): ReturnType<typeof takeSnapshot> {
   const registry = new Registry();
   const registers = [registry];
@@ -30,10 +30,10 @@ async function valuesOf(metrics: WorkerMetrics): Promise<Record<string, number>>
 }
 
 describe('WorkerMetrics', () => {
-  it('adds up what all workers measured; of the lag it shows the worst, of the start the first', async () => {
+  it('adds up the metrics of all workers, but takes the worst lag and the first start', async () => {
     const metrics = new WorkerMetrics();
-    metrics.remember(1, await snapshotOf(3));
-    metrics.remember(2, await snapshotOf(5));
+    metrics.update(1, await snapshotOf(3));
+    metrics.update(2, await snapshotOf(5));
     expect(await valuesOf(metrics)).toEqual({
       'requests_total{kind="a"}': 8,
       pending: 8,
@@ -47,20 +47,20 @@ describe('WorkerMetrics', () => {
     });
   });
 
-  it('takes the newest of each', async () => {
+  it('counts the latest snapshot of each worker', async () => {
     const metrics = new WorkerMetrics();
-    metrics.remember(1, await snapshotOf(3));
-    metrics.remember(1, await snapshotOf(4));
+    metrics.update(1, await snapshotOf(3));
+    metrics.update(1, await snapshotOf(4));
     expect(await valuesOf(metrics)).toMatchObject({ 'requests_total{kind="a"}': 4, pending: 4 });
   });
 
-  it('keeps what the dead counted, and forgets how they were', async () => {
+  it('keeps the counters of workers that ended, and drops their gauges', async () => {
     const metrics = new WorkerMetrics();
-    for (const worker of [1, 2, 3]) metrics.remember(worker, await snapshotOf(10));
-    metrics.bury(1);
-    metrics.bury(2);
-    metrics.bury(4);
-    metrics.remember(5, await snapshotOf(1));
+    for (const worker of [1, 2, 3]) metrics.update(worker, await snapshotOf(10));
+    metrics.end(1);
+    metrics.end(2);
+    metrics.end(4);
+    metrics.update(2, await snapshotOf(1));
     expect(await valuesOf(metrics)).toMatchObject({
       'requests_total{kind="a"}': 31,
       pending: 11,
@@ -69,23 +69,25 @@ describe('WorkerMetrics', () => {
     });
   });
 
-  it('adds fractions up to the same, whoever is dead', async () => {
+  it('shows the same sum of fractions in whatever order workers end and are replaced', async () => {
     const metrics = new WorkerMetrics();
     for (const [worker, seconds] of [0.1, 0.7, 1.3, 0.2].entries()) {
-      metrics.remember(worker, await snapshotOf(7, seconds));
+      metrics.update(worker, await snapshotOf(7, seconds));
     }
     const before = await valuesOf(metrics);
     for (const worker of [2, 0, 3, 1]) {
-      metrics.bury(worker);
+      metrics.end(worker);
+      expect(await valuesOf(metrics)).toMatchObject({ seconds_sum: before['seconds_sum'] });
+      metrics.update(worker, await snapshotOf(0));
       expect(await valuesOf(metrics)).toMatchObject({ seconds_sum: before['seconds_sum'] });
     }
   });
 
-  it('survives the way from one process to another', async () => {
+  it('takes snapshots that were sent as JSON', async () => {
     const metrics = new WorkerMetrics();
     const sent = JSON.stringify(await snapshotOf(3));
-    metrics.remember(1, JSON.parse(sent) as Awaited<ReturnType<typeof snapshotOf>>);
-    metrics.bury(1);
+    metrics.update(1, JSON.parse(sent) as Awaited<ReturnType<typeof snapshotOf>>);
+    metrics.end(1);
     expect(await valuesOf(metrics)).toMatchObject({ 'seconds_bucket{le="+Inf"}': 3 });
   });
 });

@@ -1,0 +1,64 @@
+import { AggregatorRegistry, type Registry } from 'prom-client';
+
+interface Metric {
+  readonly type: string;
+  readonly aggregator: string;
+}
+
+/** The metrics of one process at one moment. */
+export type Snapshot = readonly Metric[];
+
+export async function takeSnapshot(registry: Registry): Promise<Snapshot> {
+  // prom-client declares `type` as an enum of numbers, but it is a word.
+  return (await registry.getMetricsAsJSON()) as unknown as Snapshot;
+}
+
+/** Adds up the metrics of all workers, and keeps what workers that ended have counted. */
+export class WorkerMetrics {
+  private readonly latest = new Map<number, Snapshot>();
+  private readonly ended = new Map<number, Snapshot>();
+
+  /** @param worker the number of the worker, which its replacement inherits */
+  update(worker: number, snapshot: Snapshot): void {
+    this.latest.set(worker, snapshot);
+  }
+
+  /** Prometheus takes a counter that falls for a restart and counts everything again, so counters stay. */
+  end(worker: number): void {
+    const counters = this.sumOf(worker).filter(
+      ({ type }) => type === 'counter' || type === 'histogram',
+    );
+    this.ended.set(worker, counters);
+    this.latest.delete(worker);
+  }
+
+  /**
+   * @param own metrics of the primary
+   * @returns the sum, in the text format of Prometheus
+   */
+  text(own: Snapshot): Promise<string> {
+    const workers = new Set([...this.ended.keys(), ...this.latest.keys()]);
+    const sums = [...workers].sort((a, b) => a - b).map((worker) => this.sumOf(worker));
+    return aggregate([own, ...sums]).metrics();
+  }
+
+  /** Worker by worker, and always in one order: another order rounds fractions differently, and the sum could fall. */
+  private sumOf(worker: number): Snapshot {
+    const sum = aggregate([this.ended.get(worker) ?? [], this.latest.get(worker) ?? []]);
+    return sum.getMetricsAsArray() as unknown as Snapshot;
+  }
+}
+
+/** prom-client would show the average lag of the event loops, which hides a blocked one, and no time of start. */
+const AGGREGATORS: Readonly<Record<string, string>> = { average: 'max', omit: 'min' };
+
+function aggregate(snapshots: readonly Snapshot[]): Registry {
+  return AggregatorRegistry.aggregate(
+    snapshots.map((snapshot) =>
+      snapshot.map((metric) => ({
+        ...metric,
+        aggregator: AGGREGATORS[metric.aggregator] ?? metric.aggregator,
+      })),
+    ),
+  );
+}
