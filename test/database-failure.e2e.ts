@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
 import { startService, type Answer, type TestService } from './setup/service.js';
+import { until } from './setup/until.js';
 
 function expectUnavailable(answer: Answer) {
   expect(answer).toMatchObject({
@@ -13,13 +14,15 @@ function expectUnavailable(answer: Answer) {
 describe('while the database is away', () => {
   let service: TestService;
 
+  beforeAll(async () => {
+    service = await startService({ DATABASE_TIMEOUT_MS: '1000' });
+  });
   beforeEach(async () => {
-    service = await startService({
-      DATABASE_TIMEOUT_MS: '200',
-    });
+    await service.database.query('TRUNCATE plants');
     await service.post('{"id":1,"name":"a"}');
   });
-  afterEach(() => service.close());
+  afterEach(() => service.proxy.restore());
+  afterAll(() => service.close());
 
   it.each(['cut', 'freeze'] as const)(
     '(%s) plants are refused with 503, and taken again afterwards',
@@ -32,7 +35,7 @@ describe('while the database is away', () => {
       service.proxy.restore();
       expect(await service.post('{"id":2,"name":"b"}')).toMatchObject({ status: 200 });
       // What a probe learned is remembered for a moment.
-      while ((await service.request('/health/ready')).status !== 200);
+      await until(async () => (await service.request('/health/ready')).status === 200);
       expect(await service.storedPlants()).toEqual([
         { id: '1', name: 'a', tag: null },
         { id: '2', name: 'b', tag: null },
@@ -56,6 +59,27 @@ describe('while the database is away', () => {
 });
 
 describe('a database that cannot take a write', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterEach(async () => {
+    await service.database.query('DROP FUNCTION IF EXISTS fail CASCADE');
+    await service.database.query('TRUNCATE plants');
+  });
+  afterAll(() => service.close());
+
+  /** @param body of a trigger in front of every INSERT into plants */
+  async function beforeInsert(body: string): Promise<void> {
+    await service.database.query(
+      `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} END $$`,
+    );
+    await service.database.query(
+      'CREATE TRIGGER fail BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION fail()',
+    );
+  }
+
   it.each([
     ['the disk is full', '53100'],
     ['memory is short', '53200'],
@@ -63,58 +87,33 @@ describe('a database that cannot take a write', () => {
     ['it shuts down', '57P01'],
     ['a lock is not to be had', '55P03'],
   ])('because %s (%s) is 503, then recovers', async (_reason, sqlstate) => {
-    const service = await startService();
-    try {
-      await service.database.query(
-        `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
-         $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '${sqlstate}'; END $$`,
-      );
-      await service.database.query(
-        'CREATE TRIGGER fail BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION fail()',
-      );
-      expectUnavailable(await service.post('{"id":1,"name":"a"}'));
-      await service.database.query('DROP TRIGGER fail ON plants');
-      expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ status: 200 });
-    } finally {
-      await service.close();
-    }
+    await beforeInsert(`RAISE EXCEPTION 'no' USING ERRCODE = '${sqlstate}';`);
+    expectUnavailable(await service.post('{"id":1,"name":"a"}'));
+    await service.database.query('DROP TRIGGER fail ON plants');
+    expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ status: 200 });
   });
 
   it.each([
     ['a serialization failure', '40001'],
     ['a deadlock', '40P01'],
   ])('because of %s (%s) tries again by itself', async (_reason, sqlstate) => {
-    const service = await startService();
-    try {
-      await service.database.query('CREATE SEQUENCE attempts');
-      await service.database.query(
-        `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
-         $$ BEGIN
-           IF nextval('attempts') < 3 THEN RAISE EXCEPTION 'no' USING ERRCODE = '${sqlstate}'; END IF;
-           RETURN NEW;
-         END $$`,
-      );
-      await service.database.query(
-        'CREATE TRIGGER fail BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION fail()',
-      );
-      expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ status: 200 });
-      expect(await service.storedPlants()).toHaveLength(1);
-    } finally {
-      await service.close();
-    }
+    await service.database.query('CREATE SEQUENCE attempts');
+    await beforeInsert(
+      `IF nextval('attempts') < 3 THEN RAISE EXCEPTION 'no' USING ERRCODE = '${sqlstate}'; END IF;
+       RETURN NEW;`,
+    );
+    expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ status: 200 });
+    expect(await service.storedPlants()).toHaveLength(1);
+    await service.database.query('DROP SEQUENCE attempts');
   });
 
   it('because of a fault of ours is 500, with a constant text', async () => {
-    const service = await startService();
-    try {
-      await service.database.query('ALTER TABLE plants RENAME TO hidden');
-      expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({
-        status: 500,
-        body: { error: 50000, message: expect.not.stringContaining('plants') },
-      });
-    } finally {
-      await service.close();
-    }
+    await service.database.query('ALTER TABLE plants RENAME TO hidden');
+    expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({
+      status: 500,
+      body: { error: 50000, message: expect.not.stringContaining('plants') },
+    });
+    await service.database.query('ALTER TABLE hidden RENAME TO plants');
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { startService, type TestService } from './setup/service.js';
+import { until } from './setup/until.js';
 
 describe('creating is idempotent', () => {
   let service: TestService;
@@ -111,13 +112,12 @@ describe('a database that miscounts the rows it wrote', () => {
     await service.post('{}');
     service.proxy.freeze();
     const first = service.post('{"id":100,"name":"under way"}');
-    while ((await service.metric('plant_store_pending_requests')) < 1) await turn();
+    await until(async () => (await service.metric('plant_store_pending_requests')) === 1);
     const others = bodies.map((body) => service.post(body));
-    while ((await service.metric('plant_store_batch_waiting')) < bodies.length) await turn();
+    await until(async () => (await service.metric('plant_store_batch_waiting')) === bodies.length);
     service.proxy.restore();
     return (await Promise.all([first, ...others])).slice(1).map(({ status }) => status);
   }
-  const turn = () => new Promise(setImmediate);
 
   it.each([0, 1, 2, 9])(
     'and says %d, does not get a plant acknowledged that is not stored',

@@ -4,13 +4,13 @@ import { createServer, type Server } from 'node:http';
 import { json } from 'node:stream/consumers';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { prepareDatabase } from '../src/database/prepare-database.js';
-import { readConfig } from '../src/config/config.js';
+import { runInProcess } from './setup/cli.js';
 import { runCommand, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
 import { openConnection, plantHead, readAnswers, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
+import { until } from './setup/until.js';
 
 interface OtlpSpan {
   readonly name: string;
@@ -50,16 +50,14 @@ describe('logs and traces of a running service', () => {
     database = await openTestDatabase();
     proxy = await startDatabaseProxy(database.url);
     collector = await startCollector();
-    await prepareDatabase({ ...readConfig({}).database, url: database.url }, () => undefined);
-    const create = runCommand(['dist/cli.js', 'token', 'create', 'greenhouse'], {
+    const create = await runInProcess(['token', 'create', 'greenhouse'], {
       DATABASE_URL: database.url,
     });
-    await create.exit();
     token = create.stdout.trim();
     service = runCommand(['dist/main.js'], {
       PORT: '0',
       DATABASE_URL: proxy.url,
-      DATABASE_TIMEOUT_MS: '300',
+      DATABASE_TIMEOUT_MS: '20000',
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     });
     [, url] = (await service.waitFor(/listens on (http:[^"]+)/)) as unknown as [string, string];
@@ -237,7 +235,7 @@ describe('metrics', () => {
       await readAnswers(socket, 1);
       socket.resetAndDestroy();
     }
-    while ((await value('plant_store_pending_requests')) !== 0);
+    await until(async () => (await value('plant_store_pending_requests')) === 0);
   });
 
   it('what the HTTP parser refused is counted, too', async () => {

@@ -3,6 +3,7 @@ import { generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AUDIENCE, startIssuer, type Issuer } from './setup/issuer.js';
 import { startService, type TestService } from './setup/service.js';
+import { until } from './setup/until.js';
 
 const PLANT = '{"id":1,"name":"a"}';
 const NOW = Math.floor(Date.now() / 1000);
@@ -158,9 +159,8 @@ describe('an identity provider', () => {
     expect(await postWith(service.token)).toMatchObject({ status: 200 });
     issuer.setDown(false);
     // It is given a moment before it is asked again.
-    let again = await postWith(token);
-    while (again.status === 503) again = await postWith(token);
-    expect(again).toMatchObject({ status: 200 });
+    await until(async () => (await postWith(token)).status !== 503);
+    expect(await postWith(token)).toMatchObject({ status: 200 });
   });
 
   it('is asked for its keys once, not with every token', async () => {

@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process';
-import { appendFile, cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ROOT, runProgram, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
+
+const BUILD_SETTINGS = ['tsconfig.json', 'tsconfig.build.json', 'nest-cli.json'];
 
 const NAME = `Anna's  "green\\house" $HOME * \`id\``;
 
@@ -92,34 +94,57 @@ describe('./plant-store', () => {
     try {
       await rm(join(bare, 'node_modules'));
       const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
-      const call = () =>
-        finished(runProgram(join(bare, 'plant-store'), ['--help'], { PATH: path }));
-      const missing = await call();
+      const call = (...args: string[]) =>
+        finished(runProgram(join(bare, 'plant-store'), args, { PATH: path }));
+      const missing = await call('--help');
       expect(missing).toMatchObject({ exitCode: 1, stdout: '' });
       expect(missing.stderr).toContain('Run: npm ci');
-      // Node finds the packages above the build, and no folder .bin stands beside the program.
-      await cp(join(ROOT, 'package.json'), join(bare, 'node_modules/package.json'));
-      await symlink(join(ROOT, 'node_modules'), join(bare, 'dist/node_modules'));
-      expect(await call()).toMatchObject({ exitCode: 0, stderr: '' });
+      // No folder .bin stands beside the program, and no package but the one that parses the command line:
+      // what needs no database loads nothing else.
+      const modules = join(bare, 'node_modules');
+      await mkdir(modules);
+      await symlink(join(ROOT, 'node_modules/commander'), join(modules, 'commander'));
+      expect(await call('--help')).toMatchObject({ exitCode: 0, stderr: '' });
+      expect(await call('token', 'create')).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining('missing required argument'),
+      });
+      expect(await call('token', 'create', 'x', '--expires', 'soon')).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining('Use a number and a unit'),
+      });
+      expect(await call('token', 'rotate', 'plantstore_')).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining('not a name'),
+      });
     } finally {
       await rm(bare, { recursive: true });
     }
   });
 
   it('builds when the build is missing or older than the sources, and only then', async () => {
-    const sources = ['src', 'tsconfig.json', 'tsconfig.build.json', 'nest-cli.json'];
-    const folder = await copyProject(...sources);
+    const folder = await copyProject(...BUILD_SETTINGS);
     try {
+      // A small program, so that a build takes no time.
+      await mkdir(join(folder, 'src'));
+      await writeFile(join(folder, 'src/cli.ts'), "console.log('built');\n");
       const built = join(folder, 'dist/cli.js');
-      const help = () => finished(run(folder, '--help'));
-      expect(await help()).toMatchObject({ exitCode: 0, stderr: '' });
+      const call = () => finished(run(folder));
+      expect(await call()).toEqual({ exitCode: 0, stdout: 'built\n', stderr: '' });
       await appendFile(built, '// this build\n');
-      expect(await help()).toMatchObject({ exitCode: 0 });
+      expect(await call()).toMatchObject({ exitCode: 0 });
       expect(await readFile(built, 'utf8')).toContain('// this build');
       await promisify(execFile)('touch', ['-d', '2020-01-01', built]);
-      expect(await help()).toMatchObject({ exitCode: 0 });
+      expect(await call()).toMatchObject({ exitCode: 0, stdout: 'built\n' });
       expect(await readFile(built, 'utf8')).not.toContain('// this build');
-      // The build that npm start runs says so beside the log, not in it.
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('npm start builds, and says so beside the log, not in it', async () => {
+    const folder = await copyProject(...BUILD_SETTINGS, 'src');
+    try {
       const start = await finished(runProgram('npm', ['start', '-s'], { PORT: 'none' }, folder));
       expect(start.stdout).toBe('');
       expect(start.stderr).toMatch(/^Building .+\nPORT must be .+\n$/);

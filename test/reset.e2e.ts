@@ -5,6 +5,7 @@ import { AccessTokensService } from '../src/auth/access-tokens.service.js';
 import { generator } from './setup/random.js';
 import { openConnection, plantHead } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
+import { until } from './setup/until.js';
 
 const LIMIT = 5;
 
@@ -32,7 +33,7 @@ describe('a client that resets its connection', () => {
   async function expectAllPlaces() {
     // Plants of clients that are gone may still wait for a batch.
     for (const name of ['plant_store_pending_requests', 'plant_store_batch_waiting']) {
-      while ((await service.metric(name)) !== 0) await new Promise(setImmediate);
+      await until(async () => (await service.metric(name)) === 0);
     }
     // One after the other: if places were lost, none of them is left after so many.
     for (let id = 1; id <= LIMIT; id++) {
@@ -56,7 +57,7 @@ describe('a client that resets its connection', () => {
       Array.from({ length: LIMIT }, () => openConnection(service.port)),
     );
     sockets.forEach((socket, i) => socket.write(requestOf(service.token, 100 + i)));
-    while (arrived < LIMIT) await new Promise(setImmediate);
+    await until(() => arrived === LIMIT);
     for (const socket of sockets) socket.resetAndDestroy();
     await Promise.all(gone);
     service.proxy.restore();

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { runInProcess } from './setup/cli.js';
 import { runCommand, type Command } from './setup/command.js';
+import { makeDataDir } from './setup/data-dir.js';
 import { isOnServer, openTestDatabase } from './setup/database.js';
 import { until } from './setup/until.js';
 
@@ -32,13 +33,6 @@ function reasonOf(command: Command): string {
 afterEach(() => {
   for (const { process } of attempts.splice(0)) process.kill('SIGKILL');
 });
-
-/** A folder with an empty embedded database. */
-async function makeDataDir(): Promise<string> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
-  await cp(process.env['TEST_TEMPLATE_DIR']!, join(dataDir, 'postgres'), { recursive: true });
-  return dataDir;
-}
 
 const inUse = (dataDir: string) =>
   new RegExp(`^Opening .+\n${dataDir} is in use by another process of the Plant Store\\.\n$`);

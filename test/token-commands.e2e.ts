@@ -311,11 +311,12 @@ describe('the token commands, beside a running service', () => {
       expect(await list()).toMatchObject([{ status: 'revoked' }]);
     });
 
-    it('list shows 150,000 tokens, the oldest first', async () => {
+    // More than two pages of the query, and more than a pipe holds.
+    it('list shows 12,000 tokens, the oldest first', async () => {
       await service.database.query(`
         INSERT INTO access_tokens (id, name, hash, created_at)
         SELECT substr(md5(i::text), 1, 12), i::text, sha256(i::text::bytea), now() - i * interval '1 second'
-        FROM generate_series(1, 150000) AS i`);
+        FROM generate_series(1, 12000) AS i`);
       const table = await execute('', 'list');
       expect(table).toMatchObject({ exitCode: 0, stderr: '' });
       const names = table.stdout
@@ -323,7 +324,7 @@ describe('the token commands, beside a running service', () => {
         .split('\n')
         .slice(1)
         .map((line) => Number(line.split(/ +/)[1]));
-      expect(names).toEqual(Array.from({ length: 150_000 }, (_, i) => 150_000 - i));
-    }, 120_000);
+      expect(names).toEqual(Array.from({ length: 12_000 }, (_, i) => 12_000 - i));
+    });
   });
 });

@@ -6,6 +6,7 @@ import { generateAccessToken } from '../src/auth/access-token.js';
 import { LifecycleService } from '../src/http/lifecycle.service.js';
 import { openConnection, plantHead, readAnswers } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
+import { until } from './setup/until.js';
 
 const SHORT = 100_000;
 const LONG = 3_000_000;
@@ -29,7 +30,7 @@ describe('a response to a body that was not read', () => {
   async function occupy(): Promise<Socket> {
     const socket = await openConnection(service.port);
     socket.write(post([JSON_TYPE, 'Content-Length: 20']) + '{"id":');
-    while ((await service.metric('plant_store_pending_requests')) === 0) await turn();
+    await until(async () => (await service.metric('plant_store_pending_requests')) === 1);
     return socket;
   }
 
@@ -179,8 +180,6 @@ describe('a response to a body that was not read, long and last', () => {
     await service.close();
   });
 });
-
-const turn = () => new Promise(setImmediate);
 
 /** Sends all before it reads anything, as many clients do. */
 async function expectLastResponse(

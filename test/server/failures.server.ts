@@ -8,6 +8,7 @@ import {
   startPostgresServer,
   type PostgresServer,
 } from '../setup/postgres-server.js';
+import { until } from '../setup/until.js';
 
 afterEach(stopLoads);
 
@@ -60,7 +61,7 @@ describe('a service on a server that fails', () => {
   let serial = 0;
   const post = () => postPlant(service, token, --serial);
   const recovered = async () => {
-    while ((await post()).status !== 200);
+    await until(async () => (await post()).status === 200);
   };
 
   async function expectNothingLost(acknowledged: ReadonlySet<string>) {
@@ -120,7 +121,7 @@ describe('a service on a server that fails', () => {
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE wait_event_type = 'Lock' AND query LIKE '%INSERT INTO plants%'`,
       );
-    while ((await terminate()).length === 0);
+    await until(async () => (await terminate()).length > 0);
     await locker.query('COMMIT');
     await locker.end();
     expect((await answer).status).toBe(200);
@@ -130,11 +131,11 @@ describe('a service on a server that fails', () => {
     await recovered();
     await server.administer('ALTER DATABASE plants_test SET default_transaction_read_only = on');
     await disconnectAll();
-    while ((await post()).status === 200);
+    await until(async () => (await post()).status !== 200);
     const answer = await post();
     expect(answer.status).toBe(503);
     expect(await answer.json()).toMatchObject({ error: 50300 });
-    while ((await fetch(`${service.url}/health/ready`)).status === 200);
+    await until(async () => (await fetch(`${service.url}/health/ready`)).status !== 200);
     await server.administer('ALTER DATABASE plants_test RESET default_transaction_read_only');
     await disconnectAll();
     await recovered();
@@ -146,10 +147,10 @@ describe('a service on a server that fails', () => {
     await server.administer('ALTER DATABASE plants_test CONNECTION LIMIT 0');
     await disconnectAll();
     const ready = () => fetch(`${other.url}/health/ready`);
-    while ((await ready()).status === 200);
+    await until(async () => (await ready()).status !== 200);
     expect(await (await ready()).json()).toMatchObject({ error: 50300 });
     await server.administer('ALTER DATABASE plants_test CONNECTION LIMIT -1');
-    while ((await ready()).status !== 200);
+    await until(async () => (await ready()).status === 200);
     await stop(other);
   });
 });
@@ -182,7 +183,7 @@ describe('a service beside others who write the same plants', () => {
   /** Until so many statements wait for somebody else's row. */
   async function blocked(count: number): Promise<void> {
     const sql = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-    while ((await server.query(sql)).length < count);
+    await until(async () => (await server.query(sql)).length >= count);
   }
 
   /** Until so many plants wait for a batch. */
@@ -219,7 +220,7 @@ describe('a service beside others who write the same plants', () => {
     await another.query(insert(10));
     await another.query('ROLLBACK');
     expect(await Promise.all(rest)).toMatchObject([{ status: 200 }, { status: 200 }]);
-    while ((await deadlocks()) === before);
+    await until(async () => (await deadlocks()) !== before);
     await stop(service);
   });
 
@@ -303,7 +304,7 @@ describe('a rolling restart of two replicas under load', () => {
         const [oldest, other] = replicas;
         await stop(oldest);
         replicas = [other, await start()];
-        while (ready.length < 2) await new Promise(setImmediate);
+        await until(() => ready.length === 2);
       }
       await load.progress(200);
       await load.stop();

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
+import { makeDataDir } from './data-dir.js';
 
 /** An empty database that nobody else uses. */
 export interface TestDatabase {
@@ -22,8 +21,7 @@ export function openTestDatabase(): Promise<TestDatabase> {
 }
 
 async function openEmbedded(): Promise<TestDatabase> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'plant-store-test-'));
-  await cp(process.env['TEST_TEMPLATE_DIR']!, join(dataDir, 'postgres'), { recursive: true });
+  const dataDir = await makeDataDir();
   const embedded = await startEmbeddedPostgres(dataDir, true);
   const client = await connect(embedded.url);
   return {

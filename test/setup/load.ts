@@ -1,3 +1,5 @@
+import { until } from './until.js';
+
 /** Clients that send plants as fast as they are answered, and write every acknowledged one down. */
 export interface Load {
   /** Ids that were answered with 200. */
@@ -49,7 +51,7 @@ export function startLoad(target: () => string, token: string, clients = 16): Lo
     failures,
     async progress(count) {
       const goal = acknowledged.size + count;
-      while (acknowledged.size < goal) await new Promise(setImmediate);
+      await until(() => acknowledged.size >= goal);
     },
     async stop() {
       isRunning = false;

@@ -8,6 +8,7 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { childrenOf, isRunning } from './processes.js';
+import { until } from './until.js';
 
 const exec = promisify(execFile);
 
@@ -106,7 +107,7 @@ export async function startPostgresServer(
     administer,
     async kill() {
       const pids = await signalAll('SIGKILL');
-      while (pids.some(isRunning)) await new Promise(setImmediate);
+      await until(() => !pids.some(isRunning));
     },
     start,
     async freeze() {

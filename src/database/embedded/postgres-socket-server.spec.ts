@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import type { Server, Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { makeDataDir } from '../../test/setup/data-dir.js';
 import { createPostgresSocketServer } from './postgres-socket-server.js';
 
 describe('the socket server of the embedded Postgres', () => {
@@ -14,8 +14,8 @@ describe('the socket server of the embedded Postgres', () => {
   let server: Server;
 
   beforeAll(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'plant-store-socket-'));
-    database = await PGlite.create();
+    dir = await makeDataDir();
+    database = await PGlite.create(join(dir, 'postgres'));
     server = createPostgresSocketServer(database);
     await once(server.listen(join(dir, '.s.PGSQL.5432')), 'listening');
     await database.exec('CREATE TABLE numbers (id int PRIMARY KEY)');

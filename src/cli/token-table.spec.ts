@@ -1,0 +1,34 @@
+import { describe, expect, it } from '@jest/globals';
+import { tableOf } from './token-table.js';
+
+const CREATED_AT = new Date('2026-11-20T14:05:59Z');
+
+const token = (name: string) => ({
+  id: '0123456789ab',
+  name,
+  createdAt: CREATED_AT,
+  expiresAt: null,
+  revokedAt: null,
+  lastUsedAt: null,
+});
+
+describe('the table of tokens', () => {
+  it('is as wide as its widest cells', () => {
+    expect(tableOf([token('greenhouse'), token('shed')])).toBe(
+      [
+        'ID            NAME        STATUS  CREATED            EXPIRES  LAST USED',
+        '0123456789ab  greenhouse  live    2026-11-20 14:05Z  never    never',
+        '0123456789ab  shed        live    2026-11-20 14:05Z  never    never',
+      ].join('\n'),
+    );
+  });
+
+  it('may have 150,000 rows', () => {
+    const table = tableOf(Array.from({ length: 150_000 }, (_, i) => token(String(i))));
+    const names = table
+      .split('\n')
+      .slice(1)
+      .map((line) => Number(line.split(/ +/)[1]));
+    expect(names).toEqual(Array.from({ length: 150_000 }, (_, i) => i));
+  });
+});
