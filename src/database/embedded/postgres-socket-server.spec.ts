@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { makeDataDir } from '../../test/setup/data-dir.js';
+import { makeDataDir } from '../../../test/setup/data-dir.js';
 import { createPostgresSocketServer } from './postgres-socket-server.js';
 
 describe('the socket server of the embedded Postgres', () => {
