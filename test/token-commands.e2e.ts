@@ -210,7 +210,7 @@ describe('the token commands, beside a running service', () => {
   it('list says in one line that it cannot be printed', async () => {
     const result = await tokenIn({ stdout: '/dev/full' }, 'list');
     expect(result.exitCode).toBe(1);
-    expect(result.stderr).toMatch(/^Standard output could not be written \(ENOSPC\), .+\n$/);
+    expect(result.stderr).toMatch(/^Standard output could not be written \(ENOSPC\); .+\n$/);
   });
 
   it('revoke by id ends that token only, whatever others are called', async () => {
@@ -299,7 +299,7 @@ describe('the token commands, beside a running service', () => {
       const create = runCommand(['dist/cli.js', 'token', 'create', 'shed'], settings());
       create.process.stdout.destroy();
       expect(await create.exit()).toBe(1);
-      expect(create.stderr).toMatch(/^Standard output could not be written \(EPIPE\), .+\n$/);
+      expect(create.stderr).toMatch(/^Standard output could not be written \(EPIPE\); .+\n$/);
       expect(await list()).toEqual([]);
     });
 
