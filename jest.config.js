@@ -18,5 +18,8 @@ export default {
     ],
   },
   globalSetup: './test/setup/global-setup.ts',
-  testTimeout: 30_000,
+  // A limit for what hangs, not a measure: a busy machine needs several times as long as an idle one.
+  testTimeout: 60_000,
+  // Tests mostly wait for processes and databases, so there may be one more than two cores can run.
+  maxWorkers: 3,
 };

@@ -1,0 +1,101 @@
+import { mkdir, rm, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { attempt, endAttempts, reasonOf } from './setup/attempts.js';
+import { runInProcess } from './setup/cli.js';
+import { makeDataDir } from './setup/data-dir.js';
+
+const MAIN = 'dist/main.js';
+const CLI = 'dist/cli.js';
+
+afterEach(endAttempts);
+
+describe('a data folder that cannot be used', () => {
+  let dataDir: string;
+
+  beforeEach(async () => {
+    dataDir = await makeDataDir();
+  });
+  afterEach(() => rm(dataDir, { recursive: true }));
+
+  /** Fails in the same way, however often: no start mends or harms what another one found. */
+  async function expectOneLine(line: string) {
+    const service = attempt([MAIN], { PORT: '0', DATA_DIR: dataDir });
+    expect(await service.exit()).toBe(1);
+    expect(reasonOf(service)).toBe(`${line}\n`);
+    expect(await runInProcess(['token', 'list'], { DATA_DIR: dataDir })).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: `${line}\n`,
+    });
+  }
+
+  const damage: [string, (postgres: string) => Promise<unknown>][] = [
+    ['without PG_VERSION', (postgres) => rm(join(postgres, 'PG_VERSION'))],
+    ['of another version', (postgres) => writeFile(join(postgres, 'PG_VERSION'), '15\n')],
+    ['with half a pg_control', (postgres) => truncate(join(postgres, 'global/pg_control'), 100)],
+    [
+      'that is empty',
+      async (postgres) => {
+        await rm(postgres, { recursive: true });
+        await mkdir(postgres);
+      },
+    ],
+    [
+      'that is a file',
+      async (postgres) => {
+        await rm(postgres, { recursive: true });
+        await writeFile(postgres, 'x');
+      },
+    ],
+  ];
+
+  it.each(damage)('a database %s is one line, and is left alone', async (_kind, spoil) => {
+    const postgres = join(dataDir, 'postgres');
+    await spoil(postgres);
+    await expectOneLine(
+      `${postgres} is damaged, or of another version of Postgres. Restore a copy of it, or move it away to start with an empty database.`,
+    );
+  });
+
+  it('a database whose catalog is damaged is one line that names the folder', async () => {
+    const tables = join(dataDir, 'postgres/base/5');
+    // pg_attrdef_adrelid_adnum_index, which nothing reads before the migrations.
+    await writeFile(join(tables, '2656'), Buffer.alloc(16_384, 0xaa));
+    await expectOneLine(
+      `The database at ${dataDir} cannot be used: invalid page in block 0 of relation "base/5/2656" (XX001); its files are damaged, restore a copy of them`,
+    );
+  });
+
+  it.each([
+    ['a folder', (lock: string) => mkdir(lock), 'unable to open database file'],
+    [
+      'a file of another program',
+      (lock: string) => writeFile(lock, 'not a lock, and long enough to be looked at'),
+      'file is not a database',
+    ],
+  ])('a lock that is %s is one line', async (_kind, make, reason) => {
+    const lock = join(dataDir, 'lock');
+    await make(lock);
+    await expectOneLine(
+      `${lock} cannot be used as the lock of the Plant Store (${reason}). Move it away, or set DATA_DIR to another folder.`,
+    );
+  });
+
+  it('a socket that is a folder is one line', async () => {
+    await mkdir(join(dataDir, '.s.PGSQL.5432'));
+    const service = attempt([MAIN], { PORT: '0', DATA_DIR: dataDir });
+    expect(await service.exit()).toBe(1);
+    expect(reasonOf(service)).toMatch(
+      /^The embedded Postgres cannot start in .*\.s\.PGSQL\.5432\. Mend that, or set DATA_DIR to another folder\.\n$/,
+    );
+  });
+
+  it('a temporary folder that is not there is one line', async () => {
+    const list = attempt([CLI, 'token', 'list'], { DATA_DIR: dataDir, TMPDIR: '/nowhere' });
+    expect(await list.exit()).toBe(1);
+    expect(list.stderr).toBe(
+      '/nowhere cannot be written (ENOENT). Set TMPDIR to a folder of your own.\n',
+    );
+  });
+});

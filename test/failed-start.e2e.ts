@@ -1,0 +1,204 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { attempt, endAttempts, reasonOf } from './setup/attempts.js';
+import { runInProcess } from './setup/cli.js';
+import { isOnServer, openTestDatabase } from './setup/database.js';
+
+const MAIN = 'dist/main.js';
+const CLI = 'dist/cli.js';
+
+afterEach(endAttempts);
+
+describe('a start that cannot succeed', () => {
+  /** The service and a command read the same settings; not all of them need a process. */
+  type Start = 'service' | 'command';
+  const cases: [string, Start[], Record<string, string>, RegExp][] = [
+    [
+      'a bad setting',
+      ['service', 'command'],
+      { PORT: 'hunter2' },
+      /^PORT must be a whole number from 0 to 65535\n$/,
+    ],
+    [
+      'a data folder that cannot be made',
+      ['service', 'command'],
+      { DATA_DIR: '/dev/null/data' },
+      /^\/dev\/null\/data cannot be written \(ENOTDIR\)\. Set DATA_DIR to a folder of your own\.\n$/,
+    ],
+    [
+      'a data folder in a place where folders cannot be made',
+      ['command'],
+      { DATA_DIR: '/proc/plants' },
+      /^\/proc\/plants cannot be written \(\w+\)\. Set DATA_DIR to a folder of your own\.\n$/,
+    ],
+    [
+      'a data folder that is a file',
+      ['command'],
+      { DATA_DIR: '/dev/null' },
+      /^\/dev\/null is not a folder\. Set DATA_DIR to a folder of your own\.\n$/,
+    ],
+    [
+      'a host of 5,000 characters',
+      ['command'],
+      { HOST: 'h'.repeat(5000) },
+      /^HOST must be a host name or an IP address, such as 127\.0\.0\.1, ::1 or 0\.0\.0\.0\n$/,
+    ],
+    ['a host with a space', ['command'], { HOST: 'my host' }, /^HOST must be .*\n$/],
+    [
+      'a pool below 1, which says nothing about WEB_CONCURRENCY',
+      ['command'],
+      { DATABASE_POOL_SIZE: '-1' },
+      /^DATABASE_POOL_SIZE must be a whole number from 1 to 1000\n$/,
+    ],
+    [
+      'a % that escapes nothing',
+      ['command'],
+      { DATABASE_URL: 'postgres://me:%ZZhunter2@127.0.0.1:1/plants' },
+      /^DATABASE_URL must have special characters .* escaped: .*% as %25\n$/,
+    ],
+    [
+      'a password with a slash',
+      ['service', 'command'],
+      { DATABASE_URL: 'postgres://me:5432/hunter2@127.0.0.1:1/plants' },
+      /^DATABASE_URL must have special characters .* escaped: \/ as %2F.*\n$/,
+    ],
+    [
+      'a certificate that is not there',
+      ['command'],
+      { DATABASE_URL: 'postgres://me@127.0.0.1:1/plants?sslrootcert=/nowhere' },
+      /^DATABASE_URL names a file in sslrootcert, sslcert or sslkey that cannot be read \(ENOENT\)\n$/,
+    ],
+    [
+      'a database that stays away',
+      ['service'],
+      { DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants', DATABASE_START_TIMEOUT_MS: '0' },
+      /^The database at 127\.0\.0\.1:1\/plants could not be used within 0 ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
+    ],
+    [
+      'a database with sslmode=require that stays away',
+      ['service'],
+      {
+        DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants?sslmode=require',
+        DATABASE_START_TIMEOUT_MS: '0',
+      },
+      /^The database at 127\.0\.0\.1:1\/plants could not be used within 0 ms: .*\n$/,
+    ],
+  ];
+
+  const casesOf = (start: Start) => cases.filter(([, starts]) => starts.includes(start));
+
+  it.each(casesOf('service'))(
+    '%s ends the service with one line and exit code 1',
+    async (_kind, _starts, env, line) => {
+      const service = attempt([MAIN], { PORT: '0', ...env });
+      expect(await service.exit()).toBe(1);
+      expect(reasonOf(service)).toMatch(line);
+      expect(service.stdout + service.stderr).not.toContain('hunter2');
+    },
+  );
+
+  it.each(casesOf('command'))(
+    '%s ends a command with one line and exit code 1',
+    async (_kind, _starts, env, line) => {
+      const command = await runInProcess(['migrate'], env);
+      expect(command).toMatchObject({ exitCode: 1, stdout: '' });
+      expect(command.stderr).toMatch(line);
+      expect(command.stderr).not.toContain('hunter2');
+    },
+  );
+
+  it('a database that is away is tried again until it is given up', async () => {
+    const service = attempt([MAIN], {
+      PORT: '0',
+      DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants',
+      DATABASE_START_TIMEOUT_MS: '3000',
+    });
+    await service.waitFor(
+      /Waiting for the database at 127\.0\.0\.1:1\/plants: connect ECONNREFUSED/,
+    );
+    expect(await service.exit()).toBe(1);
+    expect(service.stderr).toMatch(
+      /^The database at 127\.0\.0\.1:1\/plants could not be used within 3000 ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
+    );
+    expect(service.stdout + service.stderr).not.toContain('hunter2');
+  });
+
+  it.each(['1', '2'])(
+    'a port that is taken, with %s workers, is one line, before the database is opened',
+    async (workers) => {
+      const other = createServer();
+      await once(other.listen(0, '127.0.0.1'), 'listening');
+      const { port } = other.address() as AddressInfo;
+      const dataDir = join(tmpdir(), `plant-store-never-made-${port}`);
+      const service = attempt([MAIN], {
+        PORT: String(port),
+        DATA_DIR: dataDir,
+        WEB_CONCURRENCY: workers,
+      });
+      expect(await service.exit()).toBe(1);
+      expect(service.stderr).toBe(
+        `The address 127.0.0.1:${port} is taken by another program. Set PORT to a free one.\n`,
+      );
+      expect(service.stdout).toBe('');
+      expect(existsSync(dataDir)).toBe(false);
+      other.close();
+    },
+  );
+
+  it.each([[[MAIN]], [[CLI, 'token', 'list']]])(
+    'a .env that is a folder is one line (%j)',
+    async (args) => {
+      const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+      await mkdir(join(dir, '.env'));
+      const command = attempt(args, { PORT: '0' }, dir);
+      expect(await command.exit()).toBe(1);
+      expect(command.stderr).toBe(
+        `${join(dir, '.env')} must be a file that this user can read. Move away what is there, or mend it.\n`,
+      );
+      await rm(dir, { recursive: true });
+    },
+  );
+
+  it('a .env whose value would be cut at a # names the variable, and nothing of the value', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+    await writeFile(
+      join(dir, '.env'),
+      'PORT=0 # any\nDATABASE_URL=postgres://me:2024#hunter2@db/x\n',
+    );
+    const command = attempt([MAIN], {}, dir);
+    expect(await command.exit()).toBe(1);
+    expect(command.stderr).toBe(
+      `DATABASE_URL in ${join(dir, '.env')} would be cut at a #: put its value in quotes\n`,
+    );
+    await rm(dir, { recursive: true });
+  });
+
+  it('a database that stays read-only is called read-only', async () => {
+    const database = await openTestDatabase();
+    // All connections to the embedded database share one session.
+    if (!isOnServer) await database.query('SET default_transaction_read_only = on');
+    const url = isOnServer
+      ? database.url.replace('options=', 'options=-c+default_transaction_read_only%3Don+')
+      : database.url;
+    const env = { PORT: '0', DATABASE_URL: url, DATABASE_START_TIMEOUT_MS: '3000' };
+    const service = attempt([MAIN], env);
+    const command = await runInProcess(['token', 'list'], env);
+    const outcomes = [
+      { exitCode: await service.exit(), stdout: service.stdout, stderr: service.stderr },
+      command,
+    ];
+    for (const { exitCode, stdout, stderr } of outcomes) {
+      expect(exitCode).toBe(1);
+      expect(`${stdout}${stderr}`).toContain('Waiting for the database');
+      expect(stderr.trimEnd().split('\n').at(-1)).toMatch(
+        /^The database at .* could not be used within 3000 ms: .*\(25006\); it is read-only, as a standby or a former primary is, so DATABASE_URL must lead to the primary$/,
+      );
+    }
+    await database.close();
+  });
+});
