@@ -20,6 +20,6 @@ export default {
   globalSetup: './test/setup/global-setup.ts',
   // A limit for what hangs, not a measure: a busy machine needs several times as long as an idle one.
   testTimeout: 60_000,
-  // Tests mostly wait for processes and databases, so there may be one more than two cores can run.
-  maxWorkers: 3,
+  // Not one less than there are cores: tests mostly wait for processes and databases.
+  maxWorkers: 2,
 };
