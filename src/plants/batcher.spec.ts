@@ -75,6 +75,18 @@ describe('Batcher', () => {
     expect(await Promise.all(outcomes)).toEqual([10, 20, 30, 40, 50, 60]);
   });
 
+  it('of a long queue, sends half', async () => {
+    const { batcher, batches, finish } = controlled({ size: 100, queued: 1000 });
+    const items = Array.from({ length: 200 }, (_, i) => i);
+    const outcomes = items.map((item) => batcher.add(item));
+    for (let i = 0; i < 4; i++) {
+      while (batches.length === i) await settled();
+      finish(i);
+    }
+    expect(await Promise.all(outcomes)).toEqual(items.map((item) => item * 10));
+    expect(batches.map((batch) => batch.items.length)).toEqual([100, 50, 32, 18]);
+  });
+
   it('refuses more items than the queue may hold', async () => {
     const { batcher, finish } = controlled({ queued: 2 });
     const accepted = [batcher.add(1)];

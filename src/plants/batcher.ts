@@ -23,6 +23,12 @@ interface Queued<Item, Outcome> {
 type Result<Outcome> = { readonly outcome: Outcome } | { readonly error: unknown };
 
 /**
+ * Of a longer queue, half is sent, and half waits for the next batch. If all of it were sent, the service would have
+ * nothing to do until it is stored, and then the database nothing until all responses are written.
+ */
+const UNDIVIDED = 32;
+
+/**
  * Combines items that are queued at the same moment into one piece of work (a group commit, at the level of the
  * application). No item waits for others to come: it is sent in this turn of the event loop, with the items of the same
  * turn, unless as many batches as allowed are in flight; then with the items that came in the meantime.
@@ -72,7 +78,8 @@ export class Batcher<Item, Outcome> {
         this.queue.shift()!.reject(overloaded());
         continue;
       }
-      const batch = this.queue.splice(0, this.limits.size);
+      const half = Math.ceil(this.queue.length / 2);
+      const batch = this.queue.splice(0, Math.min(Math.max(UNDIVIDED, half), this.limits.size));
       this.metrics?.observe(batch.length, performance.now() - batch[0]!.since);
       void this.send(batch);
     }
