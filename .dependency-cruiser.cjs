@@ -47,7 +47,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: '^src/(main|app|app\\.module)\\.ts$|^src/(cli|cluster)/',
+        pathNot: '^src/(serve|app|app\\.module)\\.ts$|^src/(cli|cluster)/',
       },
       to: { path: '^src/(app|app\\.module|cli/cli\\.module)\\.ts$' },
     },

@@ -1,0 +1,96 @@
+import type { Logger } from 'pino';
+import { createApp, listen } from './app.js';
+import { withAccessTokens } from './cli/cli.module.js';
+import { Workers } from './cluster/workers.js';
+import type { AppConfig, Config } from './config/config.js';
+import type { OpenDatabase } from './database/open-database.js';
+import { prepareDatabase } from './database/prepare-database.js';
+import { stopApp } from './shutdown.js';
+import { explainStartError } from './start-errors.js';
+import { startTracing } from './tracing/tracing.js';
+
+/**
+ * Brings the schema up to date and serves, in this process or in workers, until a signal stops the service.
+ *
+ * @param report takes the messages for the operator
+ * @returns when the service listens
+ * @throws an error that `explainStartError` explains, when the service cannot start
+ */
+export async function serve(
+  config: Config,
+  database: OpenDatabase,
+  logger: Logger,
+  report: (text: string) => void,
+): Promise<void> {
+  await prepareDatabase(database.config, report);
+  const token =
+    database.config.isEmbedded === true
+      ? await withAccessTokens(database.config, (tokens) => tokens.createDevelopmentToken())
+      : undefined;
+  const run = config.workers === 1 ? runApp : runWorkers;
+  const url = await run({ ...config, database: database.config }, logger, () => database.close());
+  report(`The Plant Store listens on ${url}`);
+  if (token !== undefined) report(welcome(url, token));
+}
+
+/** @returns the address */
+async function runApp(
+  config: AppConfig,
+  logger: Logger,
+  closeDatabase: () => Promise<void>,
+): Promise<string> {
+  const { endpoint } = config.tracing;
+  const stopTracing = endpoint === undefined ? undefined : await startTracing(endpoint);
+  const app = await createApp(config, logger);
+  const url = await listen(app, config.http);
+  stopOnSignal(async () => {
+    await stopApp(app, config.http);
+    await closeDatabase();
+    await stopTracing?.();
+  });
+  return url;
+}
+
+/** @returns the address */
+function runWorkers(
+  config: AppConfig,
+  logger: Logger,
+  closeDatabase: () => Promise<void>,
+): Promise<string> {
+  const workers = new Workers(config, logger);
+  stopOnSignal(async () => {
+    await workers.stop();
+    await closeDatabase();
+  });
+  return workers.start();
+}
+
+/** The first signal stops the service in good order, the second one at once. */
+function stopOnSignal(stop: () => Promise<void>): void {
+  let isStopping = false;
+  const onSignal = () => {
+    if (isStopping) process.exit(1);
+    isStopping = true;
+    stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        process.stderr.write(`${explainStartError(error)}\n`);
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+}
+
+function welcome(url: string, token: string): string {
+  return `
+  Swagger UI   ${url}/docs
+  Token        ${token}
+               for development; every start makes a new one
+
+Store a plant:
+
+curl -X POST ${url}/plants -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"id": 1649503004888048, "name": "Equisetum fluviatile", "tag": "Equisetum"}'
+`;
+}
