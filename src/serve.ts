@@ -1,13 +1,11 @@
 import type { Logger } from 'pino';
-import { createApp, listen } from './app.js';
-import { withAccessTokens } from './cli/cli.module.js';
-import { Workers } from './cluster/workers.js';
-import type { AppConfig, Config } from './config/config.js';
+import type { AppConfig, Config, DatabaseConfig } from './config/config.js';
 import type { OpenDatabase } from './database/open-database.js';
 import { prepareDatabase } from './database/prepare-database.js';
-import { stopApp } from './shutdown.js';
 import { explainStartError } from './start-errors.js';
 import { startTracing } from './tracing/tracing.js';
+
+// Nest is imported where it is needed: the primary of several workers does without its memory.
 
 /**
  * Brings the schema up to date and serves, in this process or in workers, until a signal stops the service.
@@ -24,13 +22,16 @@ export async function serve(
 ): Promise<void> {
   await prepareDatabase(database.config, report);
   const token =
-    database.config.isEmbedded === true
-      ? await withAccessTokens(database.config, (tokens) => tokens.createDevelopmentToken())
-      : undefined;
+    database.config.isEmbedded === true ? await createToken(database.config) : undefined;
   const run = config.workers === 1 ? runApp : runWorkers;
   const url = await run({ ...config, database: database.config }, logger, () => database.close());
   report(`The Plant Store listens on ${url}`);
   if (token !== undefined) report(welcome(url, token));
+}
+
+async function createToken(config: DatabaseConfig): Promise<string> {
+  const { withAccessTokens } = await import('./cli/cli.module.js');
+  return withAccessTokens(config, (tokens) => tokens.createDevelopmentToken());
 }
 
 /** @returns the address */
@@ -41,6 +42,8 @@ async function runApp(
 ): Promise<string> {
   const { endpoint } = config.tracing;
   const stopTracing = endpoint === undefined ? undefined : await startTracing(endpoint);
+  const { createApp, listen } = await import('./app.js');
+  const { stopApp } = await import('./shutdown.js');
   const app = await createApp(config, logger);
   const url = await listen(app, config.http);
   stopOnSignal(async () => {
@@ -52,11 +55,12 @@ async function runApp(
 }
 
 /** @returns the address */
-function runWorkers(
+async function runWorkers(
   config: AppConfig,
   logger: Logger,
   closeDatabase: () => Promise<void>,
 ): Promise<string> {
+  const { Workers } = await import('./cluster/workers.js');
   const workers = new Workers(config, logger);
   stopOnSignal(async () => {
     await workers.stop();
