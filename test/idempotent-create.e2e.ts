@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { getMetadataArgsStorage } from 'typeorm';
+import { PlantEntity } from '../src/plants/plant.entity.js';
 import { startService, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
 
@@ -46,6 +48,18 @@ describe('creating is idempotent', () => {
       },
     });
     expect(await service.storedPlants()).toEqual([{ id: '1', name: 'a', tag: 't' }]);
+  });
+
+  // A column that is added, and not compared, would make another plant count as the same.
+  const compared = getMetadataArgsStorage()
+    .columns.filter(({ target }) => target === PlantEntity)
+    .map(({ propertyName }) => propertyName)
+    .filter((name) => !['id', 'createdAt'].includes(name));
+
+  it.each(compared)('two plants that differ in their %s alone are different', async (column) => {
+    expect(await service.post('{"id":1,"name":"a","tag":"t"}')).toMatchObject({ status: 200 });
+    const other = { id: 1, name: 'a', tag: 't', [column]: 'other' };
+    expect(await service.post(JSON.stringify(other))).toMatchObject({ body: { error: 40006 } });
   });
 
   it('of clients racing for one id exactly one wins', async () => {
