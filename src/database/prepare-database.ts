@@ -8,33 +8,31 @@ import { describeDatabaseError, isMisconfigured, isUnavailable } from './postgre
 const RETRY_INTERVAL_MS = 1000;
 
 /**
- * Brings the schema up to date, and waits for a database that is not there yet.
+ * Brings the schema up to date, and waits for a database that cannot be reached yet.
  *
  * @param log takes one line for every attempt that failed
- * @throws StartError when it stays away for `config.startTimeout`, or refuses us for good
+ * @throws StartError when the database stays away for `config.startTimeout`, or refuses the service for good
  */
 export async function prepareDatabase(
   config: DatabaseConfig,
   log: (line: string) => void,
 ): Promise<void> {
+  const address = addressOf(config);
   const deadline = Date.now() + config.startTimeout;
   for (;;) {
     try {
       await migrate(config);
       return;
     } catch (error) {
-      const database = `The database at ${addressOf(config)}`;
       const reason = describeDatabaseError(error);
-      if (!isWorthWaiting(error)) {
-        throw new StartError(`${database} cannot be used: ${reason}`, { cause: error });
+      const mayHelp = isWorthWaiting(error);
+      if (!mayHelp || Date.now() + RETRY_INTERVAL_MS > deadline) {
+        const failure = mayHelp
+          ? `could not be used within ${config.startTimeout} ms`
+          : 'cannot be used';
+        throw new StartError(`The database at ${address} ${failure}: ${reason}`, { cause: error });
       }
-      if (Date.now() + RETRY_INTERVAL_MS > deadline) {
-        throw new StartError(
-          `${database} could not be used within ${config.startTimeout} ms: ${reason}`,
-          { cause: error },
-        );
-      }
-      log(`Waiting for the database at ${addressOf(config)}: ${reason}`);
+      log(`Waiting for the database at ${address}: ${reason}`);
       await delay(RETRY_INTERVAL_MS);
     }
   }
@@ -47,7 +45,7 @@ function isWorthWaiting(error: unknown): boolean {
 
 /** The address without user, password and parameters. */
 function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string {
-  // A command reaches it through a socket elsewhere, which is gone when an operator looks for it.
+  // Not the folder of its socket: that of a command is removed before an operator can look at it.
   if (isEmbedded === true) return dataDir;
   const { host, port, database, user } = parse(url);
   return `${host || 'localhost'}:${port || '5432'}/${database ?? user ?? ''}`;
