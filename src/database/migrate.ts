@@ -2,7 +2,7 @@ import { DataSource, MigrationExecutor, type EntityManager } from 'typeorm';
 import type { DatabaseConfig } from '../config/config.js';
 import { migrationDatabaseOptions } from './database-options.js';
 
-/** Any constant will do; every process that migrates this schema must use the same one. */
+/** Any number, as long as all processes that migrate this schema use the same one. */
 const MIGRATION_LOCK = 0x706c616e74;
 
 /** Another process is bringing the schema up to date right now. */
@@ -47,7 +47,7 @@ async function takeLock(manager: EntityManager): Promise<void> {
   }
 }
 
-/** Any other encoding would refuse or repair names that UTF-8 can hold. */
+/** A database with another encoding would refuse or change some names that are valid in UTF-8. */
 async function refuseOtherEncodings(dataSource: DataSource): Promise<void> {
   const [row] = await dataSource.query<{ server_encoding: string }[]>('SHOW server_encoding');
   if (row?.server_encoding !== 'UTF8') {

@@ -7,7 +7,7 @@ import {
   type EmbeddedPostgres,
 } from './embedded/embedded-postgres.js';
 
-/** The database of this configuration, ready to be connected to. */
+/** A database that accepts connections. */
 export interface OpenDatabase {
   readonly config: DatabaseConfig;
   /** Stops the embedded Postgres, if this process started it. */
@@ -17,16 +17,15 @@ export interface OpenDatabase {
 const RETRY_INTERVAL_MS = 100;
 
 /**
- * The server in `DATABASE_URL`, or the embedded Postgres, started here. Waits for a command that has the data
- * folder open.
+ * Opens the server in `DATABASE_URL`, or starts the embedded Postgres. Waits while a command has the data folder open.
  *
- * @throws DataDirInUseError when another service runs on the folder; StartError when it cannot be used
+ * @throws DataDirInUseError when another service runs on the folder; StartError when the folder cannot be used
  */
 export function openDatabase(config: Config['database']): Promise<OpenDatabase> {
   return open(config, false);
 }
 
-/** Like `openDatabase`, but works beside a running service, on its embedded Postgres. */
+/** Like `openDatabase`, but joins the embedded Postgres of a running service. */
 export function joinDatabase(config: Config['database']): Promise<OpenDatabase> {
   return open(config, true);
 }
@@ -41,7 +40,6 @@ async function open(config: Config['database'], mayJoin: boolean): Promise<OpenD
   };
 }
 
-/** @param mayJoin whether to use the embedded Postgres of a service that has the folder open */
 async function openEmbedded(
   { dataDir, startTimeout }: Config['database'],
   mayJoin: boolean,
@@ -55,7 +53,7 @@ async function openEmbedded(
       const joined = await joinEmbeddedPostgres(dataDir);
       if (joined !== undefined && mayJoin) return joined;
       await joined?.close();
-      // A service keeps the folder; a command, which nothing can join, ends soon.
+      // A service keeps the folder open. A command, which nothing can join, ends soon.
       if (joined !== undefined || Date.now() > deadline) throw error;
       await delay(RETRY_INTERVAL_MS);
     }

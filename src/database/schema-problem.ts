@@ -63,8 +63,8 @@ export async function schemaProblem(
   try {
     row = await inspect(dataSource, needed);
   } catch (error) {
-    // The statement names one table itself; it looks the others up.
-    if (isTableMissing(error)) return tablesMissing([dataSource.options.migrationsTableName!]);
+    // The only table that the statement itself reads.
+    if (isTableMissing(error)) return tablesMissing(['migrations']);
     const cause = error instanceof Error ? error.cause : undefined;
     if (!isMisconfigured(cause)) throw error;
     const reason = `The database refuses the service: ${describeDatabaseError(cause)}.`;
