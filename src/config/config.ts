@@ -128,7 +128,7 @@ const environment = settings
         : env.WEB_CONCURRENCY,
   }));
 
-/** The variables of the process, and those of a file `.env` in the working folder that are not set yet. */
+/** Adds the variables of a file `.env` in the working folder to the process, unless they are set already. */
 function processEnvironment(): NodeJS.ProcessEnv {
   if (existsSync('.env')) {
     const path = resolve('.env');
@@ -158,7 +158,7 @@ function refuseCutValues(path: string, text: string): void {
  * Parses the settings. An empty variable counts as not set, as it does for a shell.
  *
  * @param env the variables, by default those of the process and of the file `.env`
- * @throws ConfigError naming every variable that is wrong and what it must be
+ * @throws ConfigError that names every wrong variable and its valid values
  */
 export function readConfig(env = processEnvironment()): Config {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));

@@ -24,8 +24,7 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
   if (text.includes('#')) return MUST_ESCAPE;
   try {
     decodeURIComponent(text);
-    // Parsed by pg's own parser, which also reads the files: libpq's addresses, such as those with an empty host, are
-    // not all URLs.
+    // pg's own parser, which also reads the files: an address for libpq, for example with an empty host, may be no URL.
     const { port } = parse(urlForPg(text));
     return !port || (/^\d{1,5}$/.test(port) && Number(port) <= 65535) ? undefined : MUST_BE;
   } catch (error) {

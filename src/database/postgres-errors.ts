@@ -32,7 +32,7 @@ const MISCONFIGURED = [
   '42501', // not allowed
 ];
 
-/** The configuration worked at the start: when it is wrong now, somebody is changing the server. */
+/** The configuration was right at the start, so a failure of this kind means that the server is being changed. */
 const UNAVAILABLE = [
   ...MISCONFIGURED,
   ...LOST_RACE,
