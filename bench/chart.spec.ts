@@ -14,7 +14,7 @@ const SPEED: Summary = {
 const RATE: Summary = { ...SPEED, part: 'rates', rate: 600, throughput: 600, isReached: true };
 
 describe('drawChart', () => {
-  it('has a bar for everybody, and escapes what is text', () => {
+  it('has a bar for each contender, and escapes text', () => {
     const svg = drawChart([SPEED, { ...SPEED, contender: 'echo' }], 'a < b & c');
     expect(svg.match(/<rect/g)).toHaveLength(2);
     expect(svg).toContain('1,235/s, p50 1.0, p99 20 ms');
@@ -29,7 +29,7 @@ describe('drawChart', () => {
     expect(svg).not.toContain('NaN');
   });
 
-  it('can be drawn of nothing', () => {
+  it('can be drawn without results', () => {
     expect(drawChart([], '')).not.toContain('NaN');
   });
 });

@@ -8,14 +8,18 @@ const BAR_HEIGHT = 22;
 const BAR_STEP = 36;
 const PLOT = { left: 90, width: 600, height: 260 } as const;
 
-/** Shades that stand out from white and from black alike: the chart brings no background. */
+/** Shades that are visible on white and on black, because the chart has no background. */
 const TEXT = '#7a7a7a';
 const GRID = '#8888884d';
 const OURS = '#2f9e5b';
 const OTHERS = '#8a93a6';
 const LINE_COLORS: Partial<Record<ContenderName, string>> = { ours: OURS, fastify: '#d9822b' };
 
-/** A picture for a page, as a file of its own: bars of throughput, and lines of latency over the rate. */
+/**
+ * Draws bars of throughput, and lines of latency over the rate.
+ *
+ * @returns an SVG document
+ */
 export function drawChart(summaries: readonly Summary[], caption: string): string {
   const bars = drawBars(summaries.filter(({ part }) => part === 'speed'));
   const lines = drawLines(
@@ -120,7 +124,7 @@ function drawLines(summaries: readonly Summary[]): Panel {
   return { body: body.join('\n'), height: bottom + 50 };
 }
 
-/** Moves labels apart that would cover one another. */
+/** Moves labels apart that would overlap. */
 function spread<Label extends { y: number }>(labels: readonly Label[]): Label[] {
   let last = -Infinity;
   return labels
@@ -145,7 +149,7 @@ export function logTicks(low: number, high: number): number[] {
   const values: number[] = [];
   for (let exponent = Math.floor(Math.log10(low)); 10 ** exponent <= high; exponent++) {
     for (const factor of [1, 2, 5]) {
-      // Not by a power below one, which floating point does not hold exactly.
+      // Floating point does not hold powers of ten below one exactly, so divide by their inverse.
       const value = exponent < 0 ? factor / 10 ** -exponent : factor * 10 ** exponent;
       if (value >= low && value <= high) values.push(value);
     }

@@ -12,23 +12,24 @@ import { LABELS, type ContenderName } from './results.js';
 
 const exec = promisify(execFile);
 
-/** Somebody who stores plants, or the echo, which pretends to. */
+/** A program that stores plants, or the echo, which only responds as if it did. */
 export interface Contender {
   readonly name: ContenderName;
-  /** undefined for Postgres itself. */
+  /** The address for requests; undefined for Postgres itself. */
   readonly target?: Target;
+  /** undefined for the echo. */
   readonly database?: BenchDatabase;
   /** undefined for Postgres itself. */
   readonly process?: ServerProcess;
-  /** Sends plants as fast as they are stored. */
+  /** Puts the contender under load. */
   run(load: Load): Promise<LoadResult>;
   close(): Promise<void>;
 }
 
-/** Settings of the service beyond those of production. */
+/** Settings of the service that differ from production. */
 const OUR_SETTINGS: Partial<Record<ContenderName, Record<string, string>>> = {
   ours: {},
-  ungathered: { DATABASE_BATCH_SIZE: '1' },
+  unbatched: { DATABASE_BATCH_SIZE: '1' },
   oursInFour: { WEB_CONCURRENCY: '4' },
   oursOnFull: {},
 };
@@ -40,23 +41,23 @@ const PEERS: Partial<Record<ContenderName, string>> = {
   echo: 'echo',
 };
 
-/** The versions of what the contenders are made of. */
+/** @returns the versions of the packages that the contenders use */
 export function contenderVersions(): Record<string, string> {
   const packages = ['fastify', 'express', '@nestjs/core', 'typeorm', 'pg'];
   return Object.fromEntries(packages.map((name) => [name, versionOf(name)]));
 }
 
-/** What it takes to start a contender. */
+/** The server, the load generator and the folder that all contenders share. */
 export interface Surroundings {
   readonly server: BenchServer;
   readonly generator: LoadGenerator;
-  /** For logs. */
+  /** The folder for logs. */
   readonly folder: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * Starts a contender on a database of its own, and sees that it does what it is measured for.
+ * Starts a contender on a database of its own, and checks that it stores plants.
  *
  * @throws Error when it does not start, or does not store a plant
  */
@@ -101,7 +102,7 @@ async function startOurs(
   surroundings: Surroundings,
 ): Promise<Contender> {
   const env = { DATABASE_URL: database.url, NODE_ENV: 'production' };
-  // Makes the table, too.
+  // The command also makes the table.
   const { stdout } = await exec(process.execPath, ['dist/cli.js', 'token', 'create', 'bench'], {
     cwd: ROOT,
     env: { PATH: process.env['PATH'], ...env },
@@ -159,18 +160,18 @@ async function startHttp(
   };
 }
 
-/** Errors are answered fast: nobody is measured who does not store what was sent. */
+/** A contender that fails responds fast: only one that really stores a plant may be measured. */
 async function check({ name, target, database }: Contender): Promise<void> {
   const plant = { id: randomInt(2 ** 48 - 1), name: 'Equisetum fluviatile', tag: 'Equisetum' };
   const headers: Record<string, string> = { 'content-type': 'application/json' };
   if (target!.token !== undefined) headers['authorization'] = `Bearer ${target!.token}`;
   const body = JSON.stringify(plant);
   const response = await fetch(`${target!.url}/plants`, { method: 'POST', headers, body });
-  const answer = await response.text();
-  if (!response.ok || !answer.includes(plant.name)) {
-    throw new Error(`${LABELS[name]} answered a plant with ${response.status}: ${answer}`);
+  const text = await response.text();
+  if (!response.ok || !text.includes(plant.name)) {
+    throw new Error(`${LABELS[name]} responded to a plant with ${response.status}: ${text}`);
   }
   if (database !== undefined && !(await database.hasPlant(plant.id))) {
-    throw new Error(`${LABELS[name]} answered ${response.status}, but stored nothing.`);
+    throw new Error(`${LABELS[name]} responded with ${response.status}, but stored nothing.`);
   }
 }

@@ -13,36 +13,36 @@ const exec = promisify(execFile);
 
 const WRK_SCRIPT = join(ROOT, 'bench/wrk.lua');
 
-/** Longer than any answer that still counts. */
-const ANSWER_TIMEOUT_SECONDS = 10;
+/** A response that takes longer counts as a failure. */
+const RESPONSE_TIMEOUT_SECONDS = 10;
 
-/** Where plants are sent. */
+/** A service to which plants are sent. */
 export interface Target {
-  /** Without a path. */
+  /** The address, without a path. */
   readonly url: string;
-  /** A bearer token, for those who ask for one. */
+  /** A bearer token, for a service that needs one. */
   readonly token?: string;
 }
 
 export interface Load {
   readonly connections: number;
-  /** Requests a second, sent evenly; undefined for as many as are answered. */
+  /** Requests a second, sent evenly; undefined: each response is followed by the next request at once. */
   readonly rate?: number;
   readonly seconds: number;
   readonly signal: AbortSignal;
 }
 
 export interface LoadResult {
-  /** Requests that were answered with 2xx. */
+  /** Requests with a 2xx response. */
   readonly acknowledged: number;
-  /** Everything else, by kind; empty when all went well. */
+  /** Counts of all other requests, by the kind of failure. */
   readonly failures: Readonly<Record<string, number>>;
   readonly seconds: number;
-  /** undefined for pgbench, which tells only a mean. */
+  /** undefined for pgbench, which reports only a mean. */
   readonly latency?: Latency;
 }
 
-/** Sends plants with random 64-bit ids. Without a rate, every answer is followed by the next request at once. */
+/** Sends plants with random 64-bit ids. */
 export interface LoadGenerator {
   readonly name: string;
   readonly version: string;
@@ -50,9 +50,9 @@ export interface LoadGenerator {
 }
 
 /**
- * Takes wrk if it is installed, because it takes the least from those it measures; else autocannon.
+ * Prefers wrk, which leaves the contenders the most processor time; without it, uses autocannon.
  *
- * @throws Error when wrk was asked for and is not there
+ * @throws Error when wrk was asked for and is not installed
  */
 export async function findLoadGenerator(wanted?: 'wrk' | 'autocannon'): Promise<LoadGenerator> {
   if (wanted !== 'autocannon') {
@@ -66,7 +66,7 @@ export async function findLoadGenerator(wanted?: 'wrk' | 'autocannon'): Promise<
 }
 
 async function wrkVersion(): Promise<string | undefined> {
-  // It prints its version as a part of the help, and fails.
+  // wrk prints its version with its help text, and exits with an error.
   const text = await exec('wrk', ['-v']).catch((error: { stdout?: string }) => error);
   return /wrk (\S+)/.exec(text.stdout ?? '')?.[1];
 }
@@ -91,7 +91,7 @@ async function runWrk(target: Target, load: Load): Promise<LoadResult> {
     `--threads=${threads}`,
     `--connections=${load.connections}`,
     `--duration=${load.seconds}s`,
-    `--timeout=${ANSWER_TIMEOUT_SECONDS}s`,
+    `--timeout=${RESPONSE_TIMEOUT_SECONDS}s`,
     `--script=${WRK_SCRIPT}`,
     `${target.url}/plants`,
   ];
@@ -118,13 +118,13 @@ async function runWrk(target: Target, load: Load): Promise<LoadResult> {
 
 async function runAutocannon(target: Target, load: Load): Promise<LoadResult> {
   if (load.rate !== undefined) return runAtRate(target, load.rate, load);
-  // Its own histogram counts whole milliseconds, which is too coarse for a lone request.
+  // autocannon's own histogram counts whole milliseconds, which is too coarse for a lone request.
   const recorder = new LatencyRecorder();
   const options: autocannon.Options = {
     url: `${target.url}/plants`,
     connections: load.connections,
     duration: load.seconds,
-    timeout: ANSWER_TIMEOUT_SECONDS,
+    timeout: RESPONSE_TIMEOUT_SECONDS,
     method: 'POST',
     headers: headersOf(target),
     requests: [{ setupRequest: (request) => ({ ...request, body: newPlant() }) }],
@@ -152,14 +152,14 @@ async function runAutocannon(target: Target, load: Load): Promise<LoadResult> {
 }
 
 /**
- * Stands in for autocannon, which sends the requests of every second at the beginning of it, as fast as it
- * can. Here they are sent evenly; one that finds no free connection waits, and its wait counts.
+ * Replaces autocannon, which sends all requests of a second at its beginning, as fast as it can. This function
+ * spreads them evenly; if no connection is free, a request waits, and its wait counts as latency.
  */
 async function runAtRate(target: Target, rate: number, load: Load): Promise<LoadResult> {
   const pool = new Pool(target.url, {
     connections: load.connections,
-    headersTimeout: ANSWER_TIMEOUT_SECONDS * 1000,
-    bodyTimeout: ANSWER_TIMEOUT_SECONDS * 1000,
+    headersTimeout: RESPONSE_TIMEOUT_SECONDS * 1000,
+    bodyTimeout: RESPONSE_TIMEOUT_SECONDS * 1000,
   });
   const recorder = new LatencyRecorder();
   const headers = headersOf(target);
@@ -181,15 +181,15 @@ async function runAtRate(target: Target, rate: number, load: Load): Promise<Load
   };
 
   const total = Math.round(rate * load.seconds);
-  const underWay: Promise<void>[] = [];
+  const sent: Promise<void>[] = [];
   const start = performance.now();
   try {
-    while (underWay.length < total) {
+    while (sent.length < total) {
       const due = Math.min(total, ((performance.now() - start) / 1000) * rate);
-      while (underWay.length < due) underWay.push(send());
+      while (sent.length < due) sent.push(send());
       await delay(1, undefined, { signal: load.signal });
     }
-    await Promise.all(underWay);
+    await Promise.all(sent);
     return {
       acknowledged,
       failures,
@@ -198,7 +198,7 @@ async function runAtRate(target: Target, rate: number, load: Load): Promise<Load
     };
   } finally {
     await pool.destroy();
-    await Promise.all(underWay);
+    await Promise.all(sent);
   }
 }
 

@@ -76,7 +76,7 @@ function planOf(options: Options): Plan {
   };
 }
 
-/** @returns what was measured; everything it started is gone, also when it fails */
+/** @returns the results; every process and file that the measurement made is removed, even when it fails */
 async function measure(options: Options, signal: AbortSignal): Promise<Report> {
   await using resources = new AsyncDisposableStack();
   const plan = planOf(options);
@@ -121,7 +121,7 @@ async function save(report: Report, folder: string): Promise<string[]> {
 async function main(): Promise<number> {
   const options = program.parse().opts<Options>();
   const interruption = new AbortController();
-  // npm passes on a signal that the terminal has sent already: the second one changes nothing.
+  // The terminal signals this process and npm, which passes the signal on: a second signal is ignored.
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => interruption.abort());
   }
@@ -134,7 +134,7 @@ async function main(): Promise<number> {
     return report.problems.length > 0 || (options.check === true && isMissed) ? 1 : 0;
   } catch (error) {
     const text = interruption.signal.aborted
-      ? 'Interrupted: nothing was saved, and everything that was started is gone.'
+      ? 'Interrupted: nothing was saved, and everything that was started has been stopped.'
       : error instanceof Error
         ? error.message
         : String(error);

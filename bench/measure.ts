@@ -3,10 +3,10 @@ import type { LoadResult } from './load.js';
 import type { Progress } from './progress.js';
 import { LABELS, rateOf, summarize, type ContenderName, type Part, type Round } from './results.js';
 
-/** Shares of the highest load, for the latency at fixed rates. */
-const SHARES = [0.1, 0.25, 0.5, 0.75, 0.9];
+/** Rates at which latency is measured, as parts of the highest throughput. */
+const FRACTIONS = [0.1, 0.25, 0.5, 0.75, 0.9];
 
-/** What a round takes beside its load: emptying the table, connecting, counting. */
+/** Time of a round beyond its load: emptying the table, connecting, counting. */
 const ROUND_OVERHEAD_SECONDS = 0.7;
 const START_SECONDS = 1.5;
 const MEMORY_ROUND_SECONDS = 2;
@@ -19,14 +19,14 @@ export interface Plan {
   readonly seconds: number;
   readonly rounds: number;
   readonly warmUpSeconds: number;
-  /** Of the full table. */
+  /** Rows of the full table. */
   readonly rows: number;
-  /** For the memory. */
+  /** Requests until memory is compared. */
   readonly requests: number;
 }
 
 const SINGLE: readonly ContenderName[] = ['ours', 'fastify', 'express', 'nest', 'echo'];
-const LONE: readonly ContenderName[] = ['ours', 'ungathered', 'fastify'];
+const LONE: readonly ContenderName[] = ['ours', 'unbatched', 'fastify'];
 const AT_RATES: readonly ContenderName[] = ['ours', 'fastify'];
 const PROCESSES: readonly ContenderName[] = ['oursInFour', 'postgres'];
 const TABLE: readonly ContenderName[] = ['ours', 'oursOnFull'];
@@ -39,7 +39,7 @@ export function plannedSeconds(plan: Plan): number {
   const seconds: Record<Part, number> = {
     speed: alternating(SINGLE.length),
     lone: alternating(LONE.length),
-    rates: alternating(AT_RATES.length, SHARES.length),
+    rates: alternating(AT_RATES.length, FRACTIONS.length),
     processes: alternating(PROCESSES.length),
     table: alternating(TABLE.length) + fillSeconds(plan.rows),
     memory: START_SECONDS + memorySeconds(plan.requests),
@@ -47,7 +47,7 @@ export function plannedSeconds(plan: Plan): number {
   return plan.parts.reduce((sum, part) => sum + seconds[part], 0);
 }
 
-/** Measures the parts of a plan, one after the other. What it cannot vouch for it says in `problems`. */
+/** Measures the parts of a plan, one after the other. `problems` lists every failure that makes results doubtful. */
 export class Measurement {
   readonly rounds: Round[] = [];
   readonly problems: string[] = [];
@@ -73,13 +73,13 @@ export class Measurement {
         await parts[part]();
       } catch (error) {
         this.surroundings.signal.throwIfAborted();
-        // What the other parts measure is worth having.
+        // The results of the other parts are still valid.
         this.report(`The part "${part}" ended early: ${(error as Error).message}`);
       }
     }
   }
 
-  /** Starts contenders, warms them up, and takes turns between them. */
+  /** Starts contenders, warms them up, and measures them in turns. */
   private async alternate(
     part: Part,
     names: readonly ContenderName[],
@@ -99,8 +99,8 @@ export class Measurement {
     const { connections } = this.plan;
     await this.withContenders(AT_RATES, async (contenders) => {
       await this.warmUp(contenders, connections);
-      for (const share of SHARES) {
-        const rate = rateOf(highest.throughput, share);
+      for (const fraction of FRACTIONS) {
+        const rate = rateOf(highest.throughput, fraction);
         await this.takeTurns('rates', contenders, connections, rate);
       }
     });
@@ -125,7 +125,7 @@ export class Measurement {
     const { connections, requests } = this.plan;
     await this.withContenders(['ours'], async ([ours]) => {
       let sent = 0;
-      // Beyond the last one, so that the end is a median, too.
+      // The last tenth lies beyond the end, so that memory at the end is a median, too.
       while (sent < requests * 1.1) {
         const label = `memory, ${sent.toLocaleString('en')} of ${requests.toLocaleString('en')} requests`;
         const seconds = Math.min(MEMORY_ROUND_SECONDS, this.plan.seconds);
@@ -194,7 +194,7 @@ export class Measurement {
           }),
     };
     this.rounds.push(round);
-    this.complain(contender, result, `at ${describe(connections, rate)}`);
+    this.reportFailures(contender, result, `at ${describe(connections, rate)}`);
     if (database !== undefined) {
       const stored = (await database.count()) - rowsBefore;
       if (stored < acknowledged) {
@@ -214,12 +214,12 @@ export class Measurement {
     const load = { connections, seconds: warmUpSeconds, signal: this.surroundings.signal };
     for (const contender of contenders) {
       await this.step(`${LABELS[contender.name]}, warming up`, warmUpSeconds, async () => {
-        this.complain(contender, await contender.run(load), 'while warming up');
+        this.reportFailures(contender, await contender.run(load), 'while warming up');
       });
     }
   }
 
-  private complain(
+  private reportFailures(
     { name }: Contender,
     { acknowledged, failures }: LoadResult,
     when: string,
@@ -262,7 +262,7 @@ function describe(connections: number, rate: number | undefined): string {
   return rate === undefined ? clients : `${clients}, ${rate} requests/s`;
 }
 
-/** As measured on an ordinary disk; only the progress display depends on it. */
+/** An estimate from an ordinary disk, for the progress display alone. */
 function fillSeconds(rows: number): number {
   return rows / 150_000;
 }

@@ -9,12 +9,12 @@ import type { Load, LoadResult } from './load.js';
 
 const exec = promisify(execFile);
 
-/** Almost all of int64: pgbench refuses a wider range. */
+/** The ids cover almost all of int64: pgbench refuses a wider range. */
 const SCRIPT = `\\set id random(-4000000000000000000, 4000000000000000000)
 INSERT INTO plants (id, name, tag) VALUES (:id, 'Equisetum fluviatile', 'Equisetum');
 `;
 
-/** Postgres without anything in front: each client sends one prepared INSERT after the other. */
+/** Measures Postgres without a service: each client sends one prepared INSERT after the other. */
 export async function runPgbench(databaseUrl: string, load: Load): Promise<LoadResult> {
   const dir = await mkdtemp(join(tmpdir(), 'plant-store-pgbench-'));
   try {
@@ -40,7 +40,7 @@ export async function runPgbench(databaseUrl: string, load: Load): Promise<LoadR
     return {
       acknowledged: transactions,
       failures: failed > 0 ? { 'failed transactions': failed } : {},
-      // Without the time it took to connect.
+      // The rate of pgbench leaves out the time that connecting took.
       seconds: transactions / perSecond,
     };
   } finally {
@@ -48,12 +48,12 @@ export async function runPgbench(databaseUrl: string, load: Load): Promise<LoadR
   }
 }
 
-/** A password must not stand on a command line. */
+/** The environment carries the password: a command line is visible to everybody on the machine. */
 async function environmentOf(databaseUrl: string): Promise<Record<string, string>> {
   const { host, port, user, password, database } = parse(databaseUrl);
   const ssl = new URL(databaseUrl).searchParams;
   const variables = {
-    // With a server elsewhere, pgbench alone may be installed.
+    // With a server on another machine, this one may have pgbench on its PATH and no server programs.
     PATH: [process.env['PATH'], await findPostgresPrograms().catch(() => '')].join(delimiter),
     PGHOST: host,
     PGPORT: port,

@@ -3,26 +3,26 @@ import { totalmem } from 'node:os';
 import pg from 'pg';
 import { startPostgresServer } from '../test/setup/postgres-server.js';
 
-/** The Postgres server that everybody is measured on. */
+/** The Postgres server that all contenders use. */
 export interface BenchServer {
   readonly version: string;
-  /** The settings that decide about speed and durability, as the server has them. */
+  /** The settings of the server that determine speed and durability. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Makes a database that nobody else uses. */
+  /** Makes a database for one contender. */
   createDatabase(): Promise<BenchDatabase>;
   close(): Promise<void>;
 }
 
 export interface BenchDatabase {
   readonly url: string;
-  /** Makes the table for those who do not bring it. */
+  /** Makes the table for a contender that has no migrations. */
   createTable(): Promise<void>;
   count(): Promise<number>;
   hasPlant(id: number): Promise<boolean>;
   empty(): Promise<void>;
   /** Adds plants whose ids are spread over all int64. */
   fill(from: number, to: number): Promise<void>;
-  /** Brings statistics up to date and writes everything out, so that no round pays for what came before. */
+  /** Updates statistics and writes everything to disk, so that no round pays for earlier work. */
   settle(): Promise<void>;
   drop(): Promise<void>;
 }
@@ -42,16 +42,16 @@ const SHOWN_SETTINGS = [
 ];
 
 /**
- * Opens the server in `databaseUrl`, or starts one in a temporary folder. It is durable: it commits to disk
- * before it answers.
+ * Opens the server in `databaseUrl`, or starts a durable one in a temporary folder: it responds to a commit after
+ * writing it to disk.
  *
- * @throws Error when there is none, or databases cannot be created on it
+ * @throws Error when no server can be used
  */
 export async function openServer(databaseUrl: string | undefined): Promise<BenchServer> {
   if (databaseUrl !== undefined) return connectTo(databaseUrl, () => Promise.resolve());
   const own = await startPostgresServer({
     max_connections: '300',
-    // A quarter of the memory is what Postgres' manual recommends.
+    // A quarter of the memory is the recommendation of Postgres' manual.
     shared_buffers: `${Math.floor(Math.min(totalmem() / 4, 4 * 1024 ** 3) / 1024 ** 2)}MB`,
     // With the default of 1 GB, a checkpoint would fall into some rounds and not into others.
     max_wal_size: '8GB',
@@ -70,8 +70,8 @@ export async function openServer(databaseUrl: string | undefined): Promise<Bench
 }
 
 /**
- * A server that has run for a while writes its log into files that it has. A new one has none, and all commits wait
- * some fifty milliseconds for each that it makes.
+ * Makes the files of the write-ahead log in advance. A server that has run for a while reuses its files. A new one has
+ * to make each file, and all commits wait some fifty milliseconds for it.
  */
 async function makeLogFiles(url: string): Promise<void> {
   await query(
@@ -143,7 +143,7 @@ async function createDatabase(serverUrl: string): Promise<BenchDatabase> {
       await query(url, 'VACUUM ANALYZE plants');
       await query(url, 'CHECKPOINT').catch((error: Error) => {
         throw new Error(
-          `The server refused a CHECKPOINT, without which rounds pay for what came before: ${error.message}. Give the role the right: GRANT pg_checkpoint TO ….`,
+          `The server refused a CHECKPOINT, without which rounds pay for earlier work: ${error.message}. Give the role the right: GRANT pg_checkpoint TO ….`,
           { cause: error },
         );
       });

@@ -6,16 +6,16 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ROOT } from './repository.js';
 
-/** A server in a process of its own, perhaps with children. */
+/** A server in a process of its own, which may have child processes. */
 export interface ServerProcess {
-  /** What it and its children used so far; undefined where there is no /proc. */
+  /** Resources that the process and its children used so far; undefined where there is no /proc. */
   usage(): Usage | undefined;
-  /** Throws away what it logged. */
+  /** Empties the log file. */
   clearLog(): Promise<void>;
   stop(): Promise<void>;
 }
 
-export interface Usage {
+interface Usage {
   readonly cpuMicroseconds: number;
   readonly residentBytes: number;
 }
@@ -23,14 +23,14 @@ export interface Usage {
 const START_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 5000;
 
-/** Linux tells processor time in hundredths of a second, on every machine. */
+/** Linux reports processor time in hundredths of a second, on every machine. */
 const MICROSECONDS_PER_TICK = 10_000;
 
 /**
  * Starts a script with this Node and waits until it accepts connections.
  *
- * @param env its whole environment, but for PATH
- * @param logFile takes what it prints
+ * @param env the whole environment of the process, except PATH
+ * @param logFile receives the output of the process
  * @throws Error with the end of its log when it does not start
  */
 export async function startServer(
@@ -40,13 +40,13 @@ export async function startServer(
   logFile: string,
   signal: AbortSignal,
 ): Promise<ServerProcess> {
-  // Appending, so that the file can be emptied while the process writes to it.
+  // The process appends, so that the file can be emptied while it runs.
   const log = await open(logFile, 'a');
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', log.fd, log.fd],
-    // In a group of its own: Ctrl+C reaches the benchmark only, and stop() reaches all its children.
+    // In a process group of its own, Ctrl+C does not reach the server, and stop() reaches all its children.
     detached: true,
   });
   await log.close();
@@ -87,7 +87,7 @@ function kill(group: number): void {
   try {
     process.kill(group, 'SIGKILL');
   } catch {
-    // All of them are gone.
+    // All processes of the group have ended.
   }
 }
 
@@ -132,10 +132,10 @@ function treeOf(root: number): Set<number> {
   return tree;
 }
 
-/** @returns id, parent, ticks of processor time and resident kilobytes; undefined when it is gone */
+/** @returns id, parent, ticks of processor time and resident kilobytes; undefined when the process has ended */
 function readProcess(pid: number): [number, number, number, number] | undefined {
   try {
-    // The name, in parentheses, may contain anything.
+    // The name of the program, in parentheses, may contain spaces and parentheses: skip it.
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ');

@@ -1,6 +1,6 @@
 const REFRESH_MS = 500;
 
-/** Tells what is measured now, and how long it will take: a line that changes, or many where none can. */
+/** Shows the current step and the remaining time: on a terminal in one line, elsewhere in a line for each step. */
 export class Progress {
   private readonly start = performance.now();
   private doneSeconds = 0;
@@ -15,7 +15,7 @@ export class Progress {
     if (out.isTTY) this.timer = setInterval(() => this.draw(), REFRESH_MS);
   }
 
-  /** Shows `label` while `work` is under way. */
+  /** Shows `label` while `work` runs. */
   async during<Result>(
     label: string,
     seconds: number,
@@ -32,7 +32,7 @@ export class Progress {
     }
   }
 
-  /** Says something that stays. */
+  /** Prints a line that stays. */
   note(text: string): void {
     this.clear();
     this.out.write(`${text}\n`);

@@ -6,13 +6,13 @@ import type { BenchServer } from './postgres.js';
 import { currentCommit } from './repository.js';
 import { LABELS, type Part, type Ratio, type Round, type Summary } from './results.js';
 
-/** On what, with what and of what the results are. */
-export interface Environment {
+/** The commit, the machine and the programs of a run. */
+interface Environment {
   readonly commit: string;
   readonly node: string;
   readonly system: string;
   readonly processor: string;
-  /** What this process may use, which may be less than the machine has. */
+  /** Cores that this process may use, which may be fewer than the machine has. */
   readonly cores: number;
   readonly coresOfMachine: number;
   readonly memoryBytes: number;
@@ -24,7 +24,7 @@ export interface Environment {
   readonly packages: Readonly<Record<string, string>>;
 }
 
-/** Everything that is known about a run, as the JSON file has it. */
+/** A run with all its results, as the JSON file has it. */
 export interface Report {
   readonly startedAt: string;
   readonly plan: Plan;
@@ -36,7 +36,7 @@ export interface Report {
 }
 
 const PART_TITLES: Record<Part, string> = {
-  speed: 'One process, as fast as it answers',
+  speed: 'One process, at full speed',
   lone: 'One connection',
   rates: 'Fixed rates',
   processes: 'Four processes',
@@ -115,8 +115,8 @@ function nameOf({ contender, rate }: Summary): string {
 }
 
 function formatRatios(ratios: readonly Ratio[]): string {
-  const rows = ratios.map(({ row, what, value, target, isMet }) => [
-    what,
+  const rows = ratios.map(({ row, description, value, target, isMet }) => [
+    description,
     row,
     value === undefined ? 'not measured' : digits(value),
     target === undefined

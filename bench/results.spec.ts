@@ -30,7 +30,7 @@ describe('ratiosOf', () => {
     expect(ratiosOf(rounds, SIZES)[1]).toMatchObject({ row: '2', value: 1.5, isMet: true });
   });
 
-  it('leaves open what was not measured', () => {
+  it('has no value for a ratio that was not measured', () => {
     for (const ratio of ratiosOf([round({})], SIZES)) {
       expect(ratio).not.toHaveProperty('value');
       expect(ratio).not.toHaveProperty('isMet');
@@ -59,7 +59,7 @@ describe('ratiosOf', () => {
 });
 
 describe('summarize', () => {
-  it('tells whether a rate was reached', () => {
+  it('says whether a rate was reached', () => {
     const rounds = [
       round({ part: 'rates', rate: 100, throughput: 99 }),
       round({ part: 'rates', rate: 200, throughput: 150 }),

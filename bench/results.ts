@@ -1,9 +1,9 @@
 import { median, type Latency } from './statistics.js';
 
-/** Who is measured, and what the report calls them. */
+/** The contenders, with their names in the report. */
 export const LABELS = {
   ours: 'Plant Store',
-  ungathered: 'Plant Store, one INSERT a request',
+  unbatched: 'Plant Store, one INSERT a request',
   oursInFour: 'Plant Store, four processes',
   oursOnFull: 'Plant Store, on a full table',
   fastify: 'Fastify + pg',
@@ -15,7 +15,7 @@ export const LABELS = {
 
 export type ContenderName = keyof typeof LABELS;
 
-/** What is measured together, in alternating rounds. */
+/** A part of the measurement, whose contenders alternate. */
 export type Part = 'speed' | 'lone' | 'rates' | 'processes' | 'table' | 'memory';
 
 /** One contender under load for some seconds. */
@@ -23,17 +23,17 @@ export interface Round {
   readonly part: Part;
   readonly contender: ContenderName;
   readonly connections: number;
-  /** Requests a second that were sent; undefined for as many as were answered. */
+  /** Requests a second that were sent; undefined: as many as the contender could take. */
   readonly rate?: number;
-  /** Requests that were answered with 2xx. */
+  /** Requests with a 2xx response. */
   readonly acknowledged: number;
-  /** All other requests, by what happened to them. */
+  /** Counts of all other requests, by the kind of failure. */
   readonly failures: Readonly<Record<string, number>>;
   readonly seconds: number;
   /** Acknowledged requests a second. */
   readonly throughput: number;
   readonly latency?: Latency;
-  /** Of the contender's processes, without Postgres and the load generator. */
+  /** Processor time of the contender's processes, without Postgres and the load generator. */
   readonly cpuMicrosecondsPerRequest?: number;
   readonly residentBytes?: number;
 }
@@ -45,7 +45,7 @@ export interface Summary {
   readonly connections: number;
   readonly rate?: number;
   readonly rounds: number;
-  /** Whether a fixed rate was reached; if not, the rest says nothing about that rate. */
+  /** Whether a fixed rate was reached; if not, the other values say nothing about that rate. */
   readonly isReached?: boolean;
   readonly throughput: number;
   readonly p50?: number;
@@ -53,13 +53,13 @@ export interface Summary {
   readonly cpuMicrosecondsPerRequest?: number;
 }
 
-/** One of the ratios that the service is held to. */
+/** A ratio that the service has to reach, or that is only reported. */
 export interface Ratio {
   readonly row: string;
-  readonly what: string;
+  readonly description: string;
   /** undefined when it was not measured. */
   readonly value?: number;
-  /** undefined for a ratio that is only told. */
+  /** undefined for a ratio that is only reported. */
   readonly target?: Target;
   readonly isMet?: boolean;
 }
@@ -67,11 +67,11 @@ export interface Ratio {
 interface Target {
   readonly atLeast?: number;
   readonly atMost?: number;
-  /** What we would like to reach. */
+  /** A better value, which is not required. */
   readonly aim?: number;
 }
 
-/** How much of a fixed rate must be answered for it to count as reached. */
+/** The part of a fixed rate that must be acknowledged for the rate to count as reached. */
 const REACHED = 0.98;
 
 /** @returns one summary for each contender, part and rate, in the order of their first rounds */
@@ -103,7 +103,7 @@ export function summarize(rounds: readonly Round[]): Summary[] {
 
 /**
  * @param sizes rows of the full table, and requests until memory is compared
- * @returns every ratio of the table; those that were not measured are without a value
+ * @returns every ratio of the table; a ratio that was not measured has no value
  */
 export function ratiosOf(
   rounds: readonly Round[],
@@ -166,19 +166,19 @@ export function ratiosOf(
       memoryRatio(rounds, requests),
       { atMost: 1.1 },
     ),
-    ratio('9', 'p50 of a lone request / with one plain INSERT', lone('ungathered'), {
+    ratio('9', 'p50 of a lone request / with one plain INSERT', lone('unbatched'), {
       atMost: 1.1,
     }),
     ratio('', 'p50 of a lone request / Fastify + pg', lone('fastify')),
   ];
 }
 
-/** @returns the rate that stands for a share of the highest load */
-export function rateOf(highest: number, share: number): number {
-  return Math.round(highest * share);
+/** @returns the rate that is a fraction of the highest load */
+export function rateOf(highest: number, fraction: number): number {
+  return Math.round(highest * fraction);
 }
 
-/** Memory goes up and down with the garbage collector, so each end is a median over a tenth of the requests. */
+/** Memory varies with the garbage collector, so beginning and end are medians over a tenth of the requests each. */
 function memoryRatio(rounds: readonly Round[], requests: number): number | undefined {
   const early: number[] = [];
   const late: number[] = [];
@@ -194,12 +194,17 @@ function memoryRatio(rounds: readonly Round[], requests: number): number | undef
   return late.length === 0 ? undefined : divide(median(late), median(early));
 }
 
-function ratio(row: string, what: string, value: number | undefined, target?: Target): Ratio {
+function ratio(
+  row: string,
+  description: string,
+  value: number | undefined,
+  target?: Target,
+): Ratio {
   const isMet =
     value === undefined || target === undefined
       ? undefined
       : value >= (target.atLeast ?? -Infinity) && value <= (target.atMost ?? Infinity);
-  return defined({ row, what, value, target, isMet });
+  return defined({ row, description, value, target, isMet });
 }
 
 function divide(a: number | undefined, b: number | undefined): number | undefined {
@@ -212,7 +217,7 @@ function count(value: number): string {
 
 type Defined<Values> = { [Key in keyof Values]: Exclude<Values[Key], undefined> };
 
-/** Leaves out what is undefined. */
+/** Leaves out members that are undefined. */
 function defined<Values extends object>(values: Values): Defined<Values> {
   return Object.fromEntries(
     Object.entries(values).filter(([, value]) => value !== undefined),

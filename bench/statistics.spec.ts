@@ -10,13 +10,13 @@ describe('median', () => {
     expect(median([4, 1, 2, 3])).toBe(2.5);
   });
 
-  it('refuses to make one up', () => {
+  it('refuses an empty list', () => {
     expect(() => median([])).toThrow(RangeError);
   });
 });
 
 describe('LatencyRecorder', () => {
-  it('keeps what is shorter than a millisecond', () => {
+  it('keeps times below a millisecond', () => {
     const recorder = new LatencyRecorder();
     for (let count = 0; count < 98; count++) recorder.record(0.25);
     recorder.record(40);

@@ -20,13 +20,13 @@ export function median(values: readonly number[]): number {
 export class LatencyRecorder {
   private readonly histogram = createHistogram({ lowest: 1, highest: 600_000_000, figures: 3 });
 
-  /** @param milliseconds from sending a request to the end of its answer */
+  /** @param milliseconds from sending a request to the end of its response */
   record(milliseconds: number): void {
     this.histogram.record(Math.max(1, Math.round(milliseconds * 1000)));
   }
 
   summary(): Latency {
-    const percentile = (share: number) => this.histogram.percentile(share) / 1000;
+    const percentile = (rank: number) => this.histogram.percentile(rank) / 1000;
     return {
       p50: percentile(50),
       p90: percentile(90),

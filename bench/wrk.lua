@@ -1,9 +1,9 @@
--- Sends plants with random 64-bit ids; prints what wrk measured as one line of JSON.
+-- Sends plants with random 64-bit ids; prints the measurements of wrk as one line of JSON.
 local ffi = require("ffi")
 
--- From the environment: command lines are visible to everybody on the machine.
+-- Read from the environment, because a command line is visible to everybody on the machine.
 local token = os.getenv("BENCH_TOKEN")
--- Requests a second of this thread; nil for as many as are answered.
+-- Requests a second of this thread; nil: each response is followed by the next request at once.
 local rate = tonumber(os.getenv("BENCH_RATE_OF_THREAD"))
 local serial = 0
 
@@ -17,7 +17,7 @@ if rate then
     return tonumber(time.seconds) * 1000 + tonumber(time.nanoseconds) / 1e6
   end
 
-  -- Every connection that is free takes the next place in an even schedule; one that is late sends at once.
+  -- Every free connection takes the next place in an even schedule; a late one sends at once.
   function delay()
     nextAt = (nextAt or now()) + 1000 / rate
     return math.max(0, nextAt - now())

@@ -3,8 +3,7 @@ import { DataSource } from 'typeorm';
 import { readConfig } from '../src/config/config.js';
 import type { DatabaseConfig } from '../src/config/config.js';
 import { migrationDatabaseOptions } from '../src/database/database-options.js';
-import { migrate } from '../src/database/migrate.js';
-import { prepareDatabase } from '../src/database/prepare-database.js';
+import { migrate, prepareDatabase } from '../src/database/prepare-database.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 
 // prepareDatabase waits for its turn: on a server, other tests migrate in the same database, which has one lock.

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 
-/** As little as Node's HTTP server can do with a body: the distance to it is what a service costs. */
+/** The least that Node's HTTP server can do with a body: every other contender costs more. */
 createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));

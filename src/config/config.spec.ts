@@ -95,7 +95,7 @@ describe('readConfig', () => {
     [{ WEB_CONCURRENCY: 'x' }, /^WEB_CONCURRENCY must be auto[^;]*$/],
     [{ OIDC_ISSUER: 'x' }, /^OIDC_ISSUER must be an https[^;]*$/],
     [{ PORT: 'x', WEB_CONCURRENCY: '11' }, /^PORT [^;]*; WEB_CONCURRENCY must be at most/],
-  ])('of %j it names only what is wrong', (env, message) => {
+  ])('of %j it names only the variables that are wrong', (env, message) => {
     expect(() => readConfig(env)).toThrow(message);
   });
 

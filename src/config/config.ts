@@ -7,14 +7,14 @@ import { bytes, databaseUrl, host, httpUrl, integer, issuerUrl, workers } from '
 /** The settings, read once at the start. Times are milliseconds, sizes are bytes. */
 export type Config = Readonly<z.output<typeof environment>>;
 
-/** The settings of the database, and its address, which those of the embedded one do not hold. */
+/** The settings of the database with its address, which is known once the embedded Postgres has started. */
 export type DatabaseConfig = Config['database'] & {
   readonly url: string;
   /** Whether `url` leads to the embedded Postgres in `dataDir`. */
   readonly isEmbedded?: boolean;
 };
 
-/** What the app is built from: the settings, and a database whose address is known. */
+/** The settings of the app, with the address of its database. */
 export type AppConfig = Config & { readonly database: DatabaseConfig };
 
 /** The name under which the parsed settings are injected. */
@@ -60,32 +60,28 @@ export const settings = z.object({
   WEB_CONCURRENCY: workers.default(1),
 });
 
+/** A rule about two variables, which is checked where neither of them is wrong by itself. */
+const ruleFor = (name: string, other: string, message: string) => ({
+  path: [name],
+  message,
+  when: ({ issues }: z.core.ParsePayload) =>
+    !issues.some(({ path }) => path?.[0] === name || path?.[0] === other),
+});
+
 const environment = settings
-  .superRefine((env, context) => {
-    // A variable that is wrong by itself says nothing about another one.
-    const wrong = new Set(context.issues.map(({ path }) => path?.[0]));
-    const areRight = (...names: string[]) => !names.some((name) => wrong.has(name));
-    for (const [name, other] of [
-      ['OIDC_ISSUER', 'OIDC_AUDIENCE'],
-      ['OIDC_AUDIENCE', 'OIDC_ISSUER'],
-    ] as const) {
-      if (areRight(name, other) && env[name] === undefined && env[other] !== undefined) {
-        context.addIssue({ code: 'custom', path: [name], message: `must be set with ${other}` });
-      }
-    }
-    if (
-      areRight('WEB_CONCURRENCY', 'DATABASE_POOL_SIZE') &&
-      env.WEB_CONCURRENCY !== 'auto' &&
-      env.WEB_CONCURRENCY > env.DATABASE_POOL_SIZE
-    ) {
-      // A worker without a connection could store nothing.
-      context.addIssue({
-        code: 'custom',
-        path: ['WEB_CONCURRENCY'],
-        message: 'must be at most DATABASE_POOL_SIZE',
-      });
-    }
-  })
+  .refine(
+    (env) => env.OIDC_ISSUER !== undefined || env.OIDC_AUDIENCE === undefined,
+    ruleFor('OIDC_ISSUER', 'OIDC_AUDIENCE', 'must be set with OIDC_AUDIENCE'),
+  )
+  .refine(
+    (env) => env.OIDC_AUDIENCE !== undefined || env.OIDC_ISSUER === undefined,
+    ruleFor('OIDC_AUDIENCE', 'OIDC_ISSUER', 'must be set with OIDC_ISSUER'),
+  )
+  // A worker without a connection could store nothing.
+  .refine(
+    (env) => env.WEB_CONCURRENCY === 'auto' || env.WEB_CONCURRENCY <= env.DATABASE_POOL_SIZE,
+    ruleFor('WEB_CONCURRENCY', 'DATABASE_POOL_SIZE', 'must be at most DATABASE_POOL_SIZE'),
+  )
   .transform((env) => ({
     http: {
       host: env.HOST,
@@ -103,19 +99,19 @@ const environment = settings
     log: { level: env.LOG_LEVEL },
     tracing: { endpoint: env.OTEL_EXPORTER_OTLP_ENDPOINT },
     auth: {
-      /** Of the token that reads /metrics even while the database is away. */
+      /** The hash of a token that reads /metrics even while the database cannot be reached. */
       metricsTokenHash: env.METRICS_TOKEN_SHA256,
       failuresPerMinute: env.AUTH_FAILURES_PER_MINUTE,
-      /** undefined means that only tokens of our own are accepted. */
+      /** undefined: only access tokens of the service are accepted. */
       oidc:
         env.OIDC_ISSUER !== undefined && env.OIDC_AUDIENCE !== undefined
           ? { issuer: env.OIDC_ISSUER, audience: env.OIDC_AUDIENCE }
           : undefined,
     },
-    /** Where clients reach the service; undefined means where they found the document. */
+    /** The address for clients; undefined: the one from which a client loaded the document. */
     baseUrl: env.BASE_URL,
     database: {
-      /** undefined means the embedded Postgres in `dataDir`. */
+      /** undefined: the embedded Postgres in `dataDir`. */
       url: env.DATABASE_URL,
       dataDir: resolve(env.DATA_DIR),
       poolSize: env.DATABASE_POOL_SIZE,
@@ -124,15 +120,15 @@ const environment = settings
       timeout: env.DATABASE_TIMEOUT_MS,
       startTimeout: env.DATABASE_START_TIMEOUT_MS,
     },
-    /** Processes that serve; 1 means that there is no other. */
+    /** Processes that serve requests; 1: the main process serves them itself. */
     workers:
       env.WEB_CONCURRENCY === 'auto'
-        ? // Two connections each: one for requests, one for tokens and readiness.
+        ? // Each worker needs two connections: one for requests, one for tokens and readiness.
           Math.max(1, Math.min(availableParallelism(), Math.floor(env.DATABASE_POOL_SIZE / 2)))
         : env.WEB_CONCURRENCY,
   }));
 
-/** The variables of the process, and those of a file `.env` in the working folder that are not set yet. */
+/** Adds the variables of a file `.env` in the working folder to the process, unless they are set already. */
 function processEnvironment(): NodeJS.ProcessEnv {
   if (existsSync('.env')) {
     const path = resolve('.env');
@@ -150,7 +146,7 @@ function processEnvironment(): NodeJS.ProcessEnv {
   return process.env;
 }
 
-/** Node takes a # for the beginning of a comment, also in a password: the address of the database would be another. */
+/** Node reads an unquoted # as the beginning of a comment, even in a password: the setting would lose its end. */
 function refuseCutValues(path: string, text: string): void {
   const cut = /^\s*(?:export\s+)?(\w+)\s*=\s*(?!["'`])[^\s#][^#\n]*(?<!\s)#/m.exec(text);
   if (cut !== null) {
@@ -162,7 +158,7 @@ function refuseCutValues(path: string, text: string): void {
  * Parses the settings. An empty variable counts as not set, as it does for a shell.
  *
  * @param env the variables, by default those of the process and of the file `.env`
- * @throws ConfigError naming every variable that is wrong and what it must be
+ * @throws ConfigError that names every wrong variable and its valid values
  */
 export function readConfig(env = processEnvironment()): Config {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));

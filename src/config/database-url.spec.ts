@@ -2,7 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { parse } from 'pg-connection-string';
 import { ConfigError, readConfig } from './config.js';
 
-/** What pg makes of DATABASE_URL. */
+/** DATABASE_URL as pg reads it. */
 const read = (url: string) => parse(readConfig({ DATABASE_URL: url }).database.url!);
 
 describe('DATABASE_URL', () => {
@@ -22,7 +22,7 @@ describe('DATABASE_URL', () => {
     // Not ambiguous: a host has no second colon.
     ['postgres://me:hun:ter2@db/plants', { password: 'hun:ter2', host: 'db' }],
     ['postgres://me:hun[ter2]&=+@db/plants', { password: 'hun[ter2]&=+', host: 'db' }],
-  ])('%s is what pg makes of it', (url, expected) => {
+  ])('pg reads %s correctly', (url, expected) => {
     expect(read(url)).toMatchObject(expected);
   });
 
@@ -61,7 +61,7 @@ describe('DATABASE_URL', () => {
     [password, `postgresql://:${password}@/plants?host=/run/postgres`],
     [password, `postgres://me:${password}@[::1]/plants?sslmode=require`],
   ]);
-  // Here / and ? disturb nobody.
+  // In parameters, / and ? need no escape.
   for (const password of ['zyx#wvu', 'zyx@wvu', 'zyx%ZZwvu', 'zyxwvu%', 'zyx/wvu@tsr']) {
     addresses.push([password, `postgres://db/plants?user=me&password=${password}`]);
   }
@@ -126,7 +126,7 @@ function messageOf(url: string): string {
   throw new Error('The address was accepted.');
 }
 
-/** Looks for every part of three characters, apart from those that every message has. */
+/** Looks for every part of three characters that is not in the usual message. */
 function expectNothingOf(password: string, message: string) {
   const usual = 'postgres://user:password@host:5432/database';
   for (let at = 0; at + 3 <= password.length; at++) {

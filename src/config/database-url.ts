@@ -6,26 +6,29 @@ const MUST_ESCAPE =
   'must have special characters in its user, password and parameters escaped: / as %2F, # as %23, ? as %3F, @ as %40, : as %3A, % as %25';
 
 /**
- * What is wrong with the address of a database, without a part of it: every part may belong to a password.
+ * Checks the address of a database. The message repeats no part of the address, because every part may belong to a
+ * password.
  *
- * @returns undefined where pg can use the address
+ * @returns the problem; undefined where pg can use the address
  */
 export function problemOfDatabaseUrl(text: string): string | undefined {
   const [, authority, path = '', query = ''] =
     /^postgres(?:ql)?:\/\/([^/?#]*)([^?#]*)([^#]*)/i.exec(text) ?? [];
   if (authority === undefined) return MUST_BE;
-  // The @ in front of the host comes first of these, unless one of them stands in the user or the password. pg
-  // would take what follows it for host, database or parameters, which appear in messages.
+  // An @ behind the first / or ? means that this character belongs to the user or the password. pg would take the
+  // rest for host, database or parameters, which appear in messages.
   if (path.includes('@') || query.includes('@')) return MUST_ESCAPE;
-  // Of two, one stands in the password, or in place of the colon before it.
+  // One of two @ belongs to the password, or stands in place of the colon before it.
   if (authority.split('@').length > 2) return MUST_ESCAPE;
-  // pg drops what follows a #.
-  if (text.includes('#') || !isEscaped(text)) return MUST_ESCAPE;
+  // pg ignores everything from a # on.
+  if (text.includes('#')) return MUST_ESCAPE;
   try {
-    // As pg reads it, files included: libpq's addresses, such as those with an empty host, are not all URLs.
+    decodeURIComponent(text);
+    // pg's own parser, which also reads the files: an address for libpq, for example with an empty host, may be no URL.
     const { port } = parse(urlForPg(text));
-    return isPort(port) ? undefined : MUST_BE;
+    return !port || (/^\d{1,5}$/.test(port) && Number(port) <= 65535) ? undefined : MUST_BE;
   } catch (error) {
+    if (error instanceof URIError) return MUST_ESCAPE;
     const { code, path: file } = error as NodeJS.ErrnoException;
     return file === undefined
       ? MUST_BE
@@ -33,37 +36,13 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
   }
 }
 
-/** The address in the form that makes pg do what it says, without a warning. */
+/** pg treats these modes like `verify-full`, and warns at every start that a later version will not. */
+const SSL_MODE_ALIAS = /(?<=^[^?]*\?(?:.*&)?)sslmode=(?:prefer|require|verify-ca)(?=&|$)/gs;
+
+/** @returns the address in the form that pg reads correctly and without a warning */
 export function urlForPg(text: string): string {
-  // Where a space is left, pg escapes the escaped characters once more.
-  const [address, query] = splitAt(text.replaceAll(' ', '%20'), '?');
-  if (query === undefined) return address;
-  const parameters = query.split('&');
-  // pg treats the three alike, and warns at every start that it will not always do so.
-  const isLibpq = parameters.includes('uselibpqcompat=true');
-  const plain = parameters.map((parameter) =>
-    isLibpq ? parameter : parameter.replace(/^sslmode=(prefer|require|verify-ca)$/, VERIFY_FULL),
-  );
-  return `${address}?${plain.join('&')}`;
-}
-
-const VERIFY_FULL = 'sslmode=verify-full';
-
-function splitAt(text: string, separator: string): [string, string | undefined] {
-  const at = text.indexOf(separator);
-  return at === -1 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
-}
-
-/** Whether every % begins an escaped character, and all of them are UTF-8. */
-function isEscaped(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function isPort(port: string | null | undefined): boolean {
-  return !port || (/^\d{1,5}$/.test(port) && Number(port) <= 65535);
+  // With a space in the address, pg would escape the escaped characters a second time.
+  const address = text.replaceAll(' ', '%20');
+  if (/^[^?]*\?(?:.*&)?uselibpqcompat=true(?:&|$)/s.test(address)) return address;
+  return address.replace(SSL_MODE_ALIAS, 'sslmode=verify-full');
 }

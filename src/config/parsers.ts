@@ -22,36 +22,26 @@ export const bytes = (min: number, max: number): z.ZodType<number, string> => {
     .refine((value) => value >= min && value <= max, message);
 };
 
-const WITHOUT_CREDENTIALS =
-  'must be an address without user and password, which would be logged or published';
+const withoutCredentials = z.string().refine((text) => {
+  const url = URL.parse(text);
+  return !url?.username && !url?.password;
+}, 'must be an address without user and password, which would be logged or published');
 
-function hasNoCredentials(text: string): boolean {
-  if (!URL.canParse(text)) return true;
-  const { username, password } = new URL(text);
-  return username === '' && password === '';
-}
-
-export const httpUrl = z
-  .string()
+export const httpUrl = withoutCredentials
   .refine(
     (text) => /^https?:/i.test(text) && URL.canParse(text),
     'must be an http:// or https:// address',
   )
-  .refine(hasNoCredentials, WITHOUT_CREDENTIALS)
   .transform((text) => text.replace(/\/+$/, ''));
 
-/** An attacker that can change the keys on their way could sign tokens, so only this machine may do without TLS. */
-export const issuerUrl = z
-  .string()
-  .refine(isSafeIssuer, 'must be an https:// address')
-  .refine(hasNoCredentials, WITHOUT_CREDENTIALS);
+/** An attacker that can replace the keys in transit could sign tokens, so only this machine may do without TLS. */
+export const issuerUrl = withoutCredentials.refine((text) => {
+  const url = URL.parse(text);
+  const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(url?.hostname ?? '');
+  return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal);
+}, 'must be an https:// address');
 
-function isSafeIssuer(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, hostname } = new URL(text);
-  const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
-  return protocol === 'https:' || (protocol === 'http:' && isLocal);
-}
+const HOST_NAME = /^[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)*\.?$/u;
 
 export const host = z
   .string()
@@ -59,8 +49,6 @@ export const host = z
     (text) => isIP(text) !== 0 || (text.length <= 253 && HOST_NAME.test(text)),
     'must be a host name or an IP address, such as 127.0.0.1, ::1 or 0.0.0.0',
   );
-
-const HOST_NAME = /^[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)*\.?$/u;
 
 export const databaseUrl = z
   .string()

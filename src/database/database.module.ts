@@ -1,18 +1,22 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import type { DatabaseConfig } from '../config/config.js';
-import { requestDatabaseOptions } from './database-options.js';
+import { migrationDatabaseOptions } from './database-options.js';
 
 @Module({})
 export class DatabaseModule {
-  /** Connects to a database whose schema is up to date: see `prepareDatabase`. */
+  /** Connects requests, with a limit to every wait, to a database that `prepareDatabase` has prepared. */
   static register(config: DatabaseConfig): DynamicModule {
     return {
       module: DatabaseModule,
       imports: [
         TypeOrmModule.forRoot({
-          ...requestDatabaseOptions(config),
-          // Each feature brings its entities: TypeOrmModule.forFeature.
+          ...migrationDatabaseOptions(config),
+          poolSize: config.poolSize,
+          // Timed by the client, not by a `statement_timeout` sent at connect: PgBouncer refuses unknown
+          // startup parameters, and a frozen server would never report its own time-out.
+          extra: { query_timeout: config.timeout, keepAlive: true },
+          // Each feature registers its own entities: TypeOrmModule.forFeature.
           autoLoadEntities: true,
           retryAttempts: 0,
         }),

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config, DatabaseConfig } from '../config/config.js';
+import { DataDirInUseError } from './embedded/data-dir.js';
 import {
-  DataDirInUseError,
   joinEmbeddedPostgres,
   startEmbeddedPostgres,
   type EmbeddedPostgres,
 } from './embedded/embedded-postgres.js';
 
-/** The database of this configuration, ready to be connected to. */
+/** A database that accepts connections. */
 export interface OpenDatabase {
   readonly config: DatabaseConfig;
   /** Stops the embedded Postgres, if this process started it. */
@@ -17,53 +17,45 @@ export interface OpenDatabase {
 const RETRY_INTERVAL_MS = 100;
 
 /**
- * The server in `DATABASE_URL`, or the embedded Postgres, started here. Waits for a command that has the data
- * folder open.
+ * Opens the server in `DATABASE_URL`, or starts the embedded Postgres. Waits while a command has the data folder open.
  *
- * @throws DataDirInUseError when another service runs on the folder; StartError when it cannot be used
+ * @throws DataDirInUseError when another service runs on the folder; StartError when the folder cannot be used
  */
 export function openDatabase(config: Config['database']): Promise<OpenDatabase> {
-  return openOr(config, true, async (joined, inUse) => {
-    await joined.close();
-    throw inUse;
-  });
+  return open(config, false);
 }
 
-/** Like `openDatabase`, but works beside a running service, on its embedded Postgres. */
+/** Like `openDatabase`, but joins the embedded Postgres of a running service. */
 export function joinDatabase(config: Config['database']): Promise<OpenDatabase> {
-  return openOr(config, false, (joined) => Promise.resolve(opened(config, joined)));
+  return open(config, true);
 }
 
-/** @param join what to do where another process serves the folder */
-async function openOr(
-  config: Config['database'],
-  isShared: boolean,
-  join: (embedded: EmbeddedPostgres, inUse: DataDirInUseError) => Promise<OpenDatabase>,
-): Promise<OpenDatabase> {
-  const deadline = Date.now() + config.startTimeout;
-  for (;;) {
-    try {
-      return await open(config, isShared);
-    } catch (error) {
-      if (!(error instanceof DataDirInUseError)) throw error;
-      const joined = await joinEmbeddedPostgres(config.dataDir);
-      if (joined !== undefined) return join(joined, error);
-      if (Date.now() > deadline) throw error;
-      await delay(RETRY_INTERVAL_MS);
-    }
-  }
-}
-
-async function open(config: Config['database'], isShared: boolean): Promise<OpenDatabase> {
-  if (config.url !== undefined) {
-    return { config: { ...config, url: config.url }, close: () => Promise.resolve() };
-  }
-  return opened(config, await startEmbeddedPostgres(config.dataDir, isShared));
-}
-
-function opened(config: Config['database'], embedded: EmbeddedPostgres): OpenDatabase {
+async function open(config: Config['database'], mayJoin: boolean): Promise<OpenDatabase> {
+  const { url } = config;
+  if (url !== undefined) return { config: { ...config, url }, close: () => Promise.resolve() };
+  const embedded = await openEmbedded(config, mayJoin);
   return {
     config: { ...config, url: embedded.url, isEmbedded: true },
     close: () => embedded.close(),
   };
+}
+
+async function openEmbedded(
+  { dataDir, startTimeout }: Config['database'],
+  mayJoin: boolean,
+): Promise<EmbeddedPostgres> {
+  const deadline = Date.now() + startTimeout;
+  for (;;) {
+    try {
+      return await startEmbeddedPostgres(dataDir, !mayJoin);
+    } catch (error) {
+      if (!(error instanceof DataDirInUseError)) throw error;
+      const joined = await joinEmbeddedPostgres(dataDir);
+      if (joined !== undefined && mayJoin) return joined;
+      await joined?.close();
+      // A service keeps the folder open. A command, which nothing can join, ends soon.
+      if (joined !== undefined || Date.now() > deadline) throw error;
+      await delay(RETRY_INTERVAL_MS);
+    }
+  }
 }

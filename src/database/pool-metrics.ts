@@ -3,7 +3,7 @@ import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { poolOf } from './run-statement.js';
 
-/** Shows how busy the connections to the database are. */
+/** Metrics of the connections to the database. */
 @Injectable()
 export class PoolMetrics {
   constructor(dataSource: DataSource, registry: Registry) {

@@ -1,57 +1,101 @@
 import { DatabaseError } from 'pg';
 import { QueryFailedError } from 'typeorm';
 
-/**
- * What failed when the database refused a connection or a statement, for callers that must not know
- * SQLSTATEs (PostgreSQL documentation, appendix A).
- */
+// A failure is known by its code: the beginning of an SQLSTATE (PostgreSQL documentation, appendix A) or the name of a
+// system error. Where pg gives no code, it is known by the beginning of its message.
 
-/** The database did not answer within the time a request may wait for it. */
-export class StatementTimeoutError extends Error {
-  override readonly name = 'StatementTimeoutError';
+const LOST_RACE = [
+  '40001', // serialization failure
+  '40P01', // deadlock
+];
 
-  constructor() {
-    super('The database did not answer in time');
-  }
-}
+const LOST_CONNECTION = [
+  '57P01', // the connection was ended by an administrator or a restart
+  '57P02', // another connection crashed the server
+  '08003', // the connection does not exist (any more)
+  '08006', // the connection broke
+  'ECONNRESET',
+  'EPIPE',
+  'Connection terminated unexpectedly',
+  'Client has encountered a connection error',
+];
 
-/** The database cannot be reached, does not answer in time, or cannot take a write now. */
+const PREPARED_STATEMENT_LOST = [
+  '26000', // no such statement
+  '42P05', // there is one with this name
+  '0A000', // its plan does not fit the table any more
+];
+
+const MISCONFIGURED = [
+  '28', // wrong user or password
+  '3D000', // no such database
+  '42501', // not allowed
+];
+
+/** The configuration was right at the start, so a failure of this kind means that the server is being changed. */
+const UNAVAILABLE = [
+  ...MISCONFIGURED,
+  ...LOST_RACE,
+  ...LOST_CONNECTION,
+  '08', // connection exception
+  '25006', // read-only transaction: a former primary after a fail-over
+  '53', // too many connections, disk full, out of memory
+  '55P03', // lock not available
+  '57', // shutdown, crash recovery, statement cancelled
+  '58', // system error, such as an I/O error
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'Query read timeout',
+  'timeout exceeded when trying to connect',
+  'Connection terminated',
+  'Client was closed',
+  'Cannot use a pool after calling end',
+  'server login has been failing', // PgBouncer
+];
+
+const RESTORE = 'its files are damaged, restore a copy of them';
+
+const ADVICE: Readonly<Record<string, string>> = {
+  '25006':
+    'it is read-only, as a standby or a former primary is, so DATABASE_URL must lead to the primary',
+  XX001: RESTORE,
+  XX002: RESTORE,
+};
+
+/** The database cannot be reached, does not respond in time, or cannot take a write now. */
 export function isUnavailable(error: unknown): boolean {
-  if (error instanceof StatementTimeoutError) return true;
-  const code = codeOf(error);
-  if (code === undefined) {
-    return UNCODED_CONNECTION_FAILURES.some((text) => messageOf(error).includes(text));
-  }
-  return code.startsWith('E') ? NETWORK_ERRORS.has(code) : matches(code, UNAVAILABLE);
+  return isOneOf(UNAVAILABLE, error);
 }
 
 /**
- * The statement lost a race with another one, or its connection; it may have been carried out or not. A
+ * The statement lost a race with another one, or its connection, and may have been carried out or not. A
  * statement that may safely be repeated is best run again at once.
  */
 export function isRetryable(error: unknown): boolean {
-  const code = codeOf(error);
-  if (code === undefined)
-    return LOST_CONNECTION_TEXTS.some((text) => messageOf(error).includes(text));
-  return matches(code, LOST_RACE) || matches(code, LOST_CONNECTION);
+  return isOneOf(LOST_RACE, error) || isOneOf(LOST_CONNECTION, error);
 }
 
-/** The server does not have the prepared statement, has it from somebody else, or has changed the table since. */
+/** The server does not have the prepared statement, has another one of that name, or its table was changed. */
 export function isPreparedStatementLost(error: unknown): boolean {
-  return matches(codeOf(error), PREPARED_STATEMENT_LOST);
+  return isOneOf(PREPARED_STATEMENT_LOST, error);
 }
 
-/** The statement reads or writes a table that is not there. */
+/** The statement reads or writes a table that does not exist. */
 export function isTableMissing(error: unknown): boolean {
-  return codeOf(error) === '42P01';
+  return isOneOf(['42P01'], error);
 }
 
 /** No retry will help: the address or the credentials are wrong. */
 export function isMisconfigured(error: unknown): boolean {
-  return matches(codeOf(error), MISCONFIGURED);
+  return isOneOf(MISCONFIGURED, error);
 }
 
-/** Whether the database said this. */
+/** The error comes from the database, not from the network or from our code. */
 export function isDatabaseError(error: unknown): boolean {
   return error instanceof QueryFailedError || error instanceof DatabaseError;
 }
@@ -68,84 +112,9 @@ export function describeDatabaseError(error: unknown): string {
   return advice === undefined ? text : `${text}; ${advice}`;
 }
 
-const LOST_RACE = [
-  '40001', // serialization failure
-  '40P01', // deadlock
-];
-
-const RESTORE = 'its files are damaged, restore a copy of them';
-
-const ADVICE: Readonly<Record<string, string>> = {
-  '25006':
-    'it is read-only, as a standby or a former primary is, so DATABASE_URL must lead to the primary',
-  XX001: RESTORE,
-  XX002: RESTORE,
-};
-
-const PREPARED_STATEMENT_LOST = [
-  '26000', // no such statement
-  '42P05', // there is one with this name
-  '0A000', // its plan does not fit the table any more
-];
-
-const LOST_CONNECTION = [
-  '57P01', // the connection was ended by an administrator or a restart
-  '57P02', // another connection crashed the server
-  '08003', // the connection does not exist (any more)
-  '08006', // the connection broke
-  'ECONNRESET',
-  'EPIPE',
-];
-
-const MISCONFIGURED = [
-  '28', // wrong user or password
-  '3D000', // no such database
-  '42501', // not allowed
-];
-
-/** What is wrong with the configuration now was right at the start: somebody is changing the server. */
-const UNAVAILABLE = [
-  ...MISCONFIGURED,
-  ...LOST_RACE,
-  '08', // connection exception
-  '25006', // read-only transaction: a former primary after a fail-over
-  '53', // too many connections, disk full, out of memory
-  '55P03', // lock not available
-  '57', // shutdown, crash recovery, statement cancelled
-  '58', // system error, such as an I/O error
-];
-
-const NETWORK_ERRORS = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOENT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EPIPE',
-  'ETIMEDOUT',
-]);
-
-/** What pg says, without a code, when a connection was lost. */
-const LOST_CONNECTION_TEXTS = [
-  'Connection terminated unexpectedly',
-  'Client has encountered a connection error',
-];
-
-/** What pg reports without a code. */
-const UNCODED_CONNECTION_FAILURES = [
-  ...LOST_CONNECTION_TEXTS,
-  'Query read timeout',
-  'timeout exceeded when trying to connect',
-  'Connection terminated',
-  'Client was closed',
-  'Cannot use a pool after calling end',
-  'server login has been failing', // PgBouncer
-];
-
-function matches(code: string | undefined, prefixes: readonly string[]): boolean {
-  return code !== undefined && prefixes.some((prefix) => code.startsWith(prefix));
+function isOneOf(beginnings: readonly string[], error: unknown): boolean {
+  const reason = codeOf(error) ?? messageOf(error);
+  return beginnings.some((beginning) => reason.startsWith(beginning));
 }
 
 function causeOf(error: unknown): unknown {

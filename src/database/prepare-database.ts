@@ -1,54 +1,106 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'pg-connection-string';
-import { StartError } from '../errors/start-error.js';
+import { DataSource, MigrationExecutor, type EntityManager } from 'typeorm';
 import type { DatabaseConfig } from '../config/config.js';
-import { migrate, MigrationInProgressError } from './migrate.js';
+import { StartError } from '../errors/start-error.js';
+import { migrationDatabaseOptions } from './database-options.js';
 import { describeDatabaseError, isMisconfigured, isUnavailable } from './postgres-errors.js';
 
 const RETRY_INTERVAL_MS = 1000;
 
+/** Any number, as long as all processes that migrate this schema use the same one. */
+const MIGRATION_LOCK = 0x706c616e74;
+
+/** Another process is bringing the schema up to date right now. */
+class MigrationInProgressError extends Error {}
+
 /**
- * Brings the schema up to date, and waits for a database that is not there yet.
+ * Brings the schema up to date, and waits for a database that cannot be reached yet.
  *
  * @param log takes one line for every attempt that failed
- * @throws StartError when it stays away for `config.startTimeout`, or refuses us for good
+ * @throws StartError when the database stays away for `config.startTimeout`, or refuses the service for good
  */
 export async function prepareDatabase(
   config: DatabaseConfig,
   log: (line: string) => void,
 ): Promise<void> {
+  const address = addressOf(config);
   const deadline = Date.now() + config.startTimeout;
   for (;;) {
     try {
       await migrate(config);
       return;
     } catch (error) {
-      const database = `The database at ${addressOf(config)}`;
       const reason = describeDatabaseError(error);
-      if (!isWorthWaiting(error)) {
-        throw new StartError(`${database} cannot be used: ${reason}`, { cause: error });
+      const isTransient = isTransientFailure(error);
+      if (!isTransient || Date.now() + RETRY_INTERVAL_MS > deadline) {
+        const failure = isTransient
+          ? `could not be used within ${config.startTimeout} ms`
+          : 'cannot be used';
+        throw new StartError(`The database at ${address} ${failure}: ${reason}`, { cause: error });
       }
-      if (Date.now() + RETRY_INTERVAL_MS > deadline) {
-        throw new StartError(
-          `${database} could not be used within ${config.startTimeout} ms: ${reason}`,
-          { cause: error },
-        );
-      }
-      log(`Waiting for the database at ${addressOf(config)}: ${reason}`);
+      log(`Waiting for the database at ${address}: ${reason}`);
       await delay(RETRY_INTERVAL_MS);
     }
   }
 }
 
-function isWorthWaiting(error: unknown): boolean {
+function isTransientFailure(error: unknown): boolean {
   if (error instanceof MigrationInProgressError) return true;
   return isUnavailable(error) && !isMisconfigured(error);
 }
 
 /** The address without user, password and parameters. */
 function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string {
-  // A command reaches it through a socket elsewhere, which is gone when an operator looks for it.
+  // Not the folder of its socket: that of a command is removed before an operator can look at it.
   if (isEmbedded === true) return dataDir;
   const { host, port, database, user } = parse(url);
   return `${host || 'localhost'}:${port || '5432'}/${database ?? user ?? ''}`;
+}
+
+/**
+ * Runs every pending migration, in one transaction.
+ *
+ * Several processes may call this at once: one of them migrates, and the others have to call it again. The
+ * lock is held by the transaction and not by the session, so it also holds behind PgBouncer in transaction
+ * mode.
+ *
+ * @returns the names of the migrations that ran
+ * @throws MigrationInProgressError, or the reason why the database cannot be used
+ */
+export async function migrate(config: DatabaseConfig): Promise<string[]> {
+  const dataSource = await new DataSource(migrationDatabaseOptions(config)).initialize();
+  try {
+    await refuseOtherEncodings(dataSource);
+    const pending = await new MigrationExecutor(dataSource).getPendingMigrations();
+    if (pending.length === 0) return [];
+    return await dataSource.transaction(async (manager) => {
+      await takeLock(manager);
+      const executor = new MigrationExecutor(dataSource, manager.queryRunner);
+      const migrations = await executor.executePendingMigrations();
+      return migrations.map(({ name }) => name);
+    });
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
+async function takeLock(manager: EntityManager): Promise<void> {
+  const [row] = await manager.query<{ locked: boolean }[]>(
+    'SELECT pg_try_advisory_xact_lock($1) AS locked',
+    [MIGRATION_LOCK],
+  );
+  if (row?.locked !== true) {
+    throw new MigrationInProgressError('another process is bringing the schema up to date');
+  }
+}
+
+/** A database with another encoding would refuse or change some names that are valid in UTF-8. */
+async function refuseOtherEncodings(dataSource: DataSource): Promise<void> {
+  const [row] = await dataSource.query<{ server_encoding: string }[]>('SHOW server_encoding');
+  if (row?.server_encoding !== 'UTF8') {
+    throw new Error(
+      `it uses the encoding ${row?.server_encoding}. Create it with ENCODING 'UTF8'.`,
+    );
+  }
 }

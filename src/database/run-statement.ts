@@ -5,25 +5,20 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { inSpan } from '../tracing/tracing.js';
-import {
-  isPreparedStatementLost,
-  isRetryable,
-  isUnavailable,
-  StatementTimeoutError,
-} from './postgres-errors.js';
+import { isPreparedStatementLost, isRetryable, isUnavailable } from './postgres-errors.js';
 
-/** A statement that lost a race or its connection this often will not get through while its client waits. */
+/** After this many lost races or connections, a statement will not succeed while its client waits. */
 const MAX_ATTEMPTS = 5;
 
 /**
  * Runs one statement that may safely be run again, on a connection of the pool.
  *
- * It goes to the pool itself and not through TypeORM's query runner: the pool closes a connection on which
+ * The statement goes to the pool itself and not through TypeORM's query runner: the pool closes a connection on which
  * a statement failed. Such a connection may hang on a frozen server, lead to a former primary that is
  * read-only by now, or still wait for a result that nothing reads any more.
  *
  * @returns the rows, and how many the statement wrote
- * @throws ServiceError databaseUnavailable when the database cannot be reached or does not answer in time
+ * @throws ServiceError databaseUnavailable when the database cannot be reached or does not respond in time
  */
 export async function runStatement<Row extends object>(
   dataSource: DataSource,
@@ -32,7 +27,7 @@ export async function runStatement<Row extends object>(
 ): Promise<QueryResult<Row>> {
   const pool = poolOf(dataSource);
   const statement = inSpan('postgres', { 'db.query.text': sql }, () =>
-    withRetries(() => query<Row>(pool, sql, [...parameters])),
+    query<Row>(pool, sql, [...parameters]),
   );
   try {
     return await withTimeout(statement, pool.options.query_timeout as number);
@@ -45,51 +40,39 @@ export async function runStatement<Row extends object>(
 const poolsWithoutNames = new WeakSet<Pool>();
 
 /**
- * Prepares a statement once for each connection: to parse and plan it again takes the server as long as to carry
- * it out. Where that does not work, as behind a pooler that gives every transaction another connection, or with
- * the embedded Postgres, nothing is prepared from the first failure on.
+ * Prepares a statement once for each connection: parsing and planning it again takes the server as long as running
+ * it. Where that does not work, as behind a pooler that gives every transaction another connection, or with
+ * the embedded Postgres, nothing is prepared after the first failure.
  */
 async function query<Row extends object>(
   pool: Pool,
   text: string,
   values: unknown[],
 ): Promise<QueryResult<Row>> {
-  if (poolsWithoutNames.has(pool)) return pool.query(text, values);
-  try {
-    return await pool.query({ name: nameOf(text), text, values });
-  } catch (error) {
-    if (!isPreparedStatementLost(error)) throw error;
-    poolsWithoutNames.add(pool);
-    return pool.query(text, values);
+  for (let attempt = 1; ; attempt++) {
+    const name = poolsWithoutNames.has(pool) ? undefined : nameOf(text);
+    try {
+      return await pool.query<Row>({ name, text, values });
+    } catch (error) {
+      if (name !== undefined && isPreparedStatementLost(error)) poolsWithoutNames.add(pool);
+      else if (!isRetryable(error) || attempt >= MAX_ATTEMPTS) throw error;
+    }
   }
 }
 
 const names = new Map<string, string>();
 
-/** The same for the same text in every version of the service: a pooler may hand a name on from one to another. */
+/** Every version of the service gives a text the same name, because a pooler may pass a name from one to another. */
 function nameOf(text: string): string {
-  let name = names.get(text);
-  if (name === undefined) {
-    name = `plant_store_${hash('sha256', text).slice(0, 16)}`;
-    names.set(text, name);
-  }
-  return name;
+  return names.getOrInsertComputed(text, () => `plant_store_${hash('sha256', text).slice(0, 16)}`);
 }
 
-async function withRetries<Result>(run: () => Promise<Result>): Promise<Result> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await run();
-    } catch (error) {
-      if (!isRetryable(error) || attempt >= MAX_ATTEMPTS) throw error;
-    }
-  }
-}
-
-/** One end for the wait for a connection, the statement, and all its retries together. */
+/** One limit for the wait for a connection, the statement, and all its retries together. */
 function withTimeout<Result>(statement: Promise<Result>, milliseconds: number): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new StatementTimeoutError()), milliseconds);
+    const timer = setTimeout(() => {
+      reject(databaseUnavailable(new Error('The database did not answer in time')));
+    }, milliseconds);
     statement.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -4,11 +4,11 @@ import { ServiceError } from '../errors/service-error.js';
 import { describeDatabaseError, isMisconfigured, isTableMissing } from './postgres-errors.js';
 import { runStatement } from './run-statement.js';
 
-/** What requests do with a table. */
+/** A privilege on a table that requests need. */
 export interface NeededPrivilege {
   readonly entity: EntityTarget<object>;
   readonly privilege: 'SELECT' | 'INSERT';
-  /** The columns that they do it with: a role may be given no more than those. */
+  /** The columns that requests use: a role may be granted these and no others. */
   readonly columns: readonly string[];
 }
 
@@ -19,8 +19,8 @@ interface SchemaRow {
   readonly forbidden: string[];
 }
 
-/** Tables and columns are looked up by name, because a statement that reads a missing one fails as a whole. */
-const LOOK = `
+/** Looks tables and columns up by name, because a statement that reads a missing one fails as a whole. */
+const INSPECT = `
   WITH needed AS (
     SELECT name, privilege, col, to_regclass(name)::oid AS oid
     FROM unnest($2::text[], $3::text[], $4::text[]) AS needed (name, privilege, col)
@@ -48,18 +48,28 @@ const LOOK = `
     ) AS forbidden`;
 
 /**
- * What keeps the database from serving requests: one sentence, or undefined. Newer migrations than ours may have
- * run, too: see docs/operations.md.
+ * Looks for a reason why the database cannot serve requests. A schema that is newer than this version is no such
+ * reason: see docs/operations.md.
  *
- * @param needed what the service cannot do without
- * @throws ServiceError databaseUnavailable when the database cannot be reached or does not answer in time
+ * @param needed all privileges that requests need
+ * @returns the reason, one sentence; undefined where there is none
+ * @throws ServiceError databaseUnavailable when the database cannot be reached or does not respond in time
  */
 export async function schemaProblem(
   dataSource: DataSource,
   needed: readonly NeededPrivilege[],
 ): Promise<string | undefined> {
-  const row = await look(dataSource, needed);
-  if (row === undefined) return tablesMissing([dataSource.options.migrationsTableName!]);
+  let row: SchemaRow;
+  try {
+    row = await inspect(dataSource, needed);
+  } catch (error) {
+    // The only table that the statement itself reads.
+    if (isTableMissing(error)) return tablesMissing(['migrations']);
+    const cause = error instanceof Error ? error.cause : undefined;
+    if (!isMisconfigured(cause)) throw error;
+    const reason = `The database refuses the service: ${describeDatabaseError(cause)}.`;
+    throw new ServiceError(ErrorCode.databaseUnavailable, reason, { cause });
+  }
   if (row.isReadOnly) {
     return 'The database is read-only, as a standby or a former primary is after a fail-over.';
   }
@@ -73,29 +83,22 @@ export async function schemaProblem(
   return undefined;
 }
 
-/** @returns undefined where there is no table of migrations */
-async function look(
+async function inspect(
   dataSource: DataSource,
   needed: readonly NeededPrivilege[],
-): Promise<SchemaRow | undefined> {
+): Promise<SchemaRow> {
   const newest = dataSource.migrations.at(-1)?.constructor.name;
-  const rows = needed.flatMap(({ entity, privilege, columns }) => {
-    const name = dataSource.getMetadata(entity).tablePath;
-    return columns.map((column) => [name, privilege, column]);
+  const columns = needed.flatMap(({ entity, privilege, columns }) => {
+    const table = dataSource.getMetadata(entity).tablePath;
+    return columns.map((column) => ({ table, privilege, column }));
   });
-  const columnsOf = [0, 1, 2].map((i) => rows.map((row) => row[i]));
-  try {
-    const result = await runStatement<SchemaRow>(dataSource, LOOK, [newest, ...columnsOf]);
-    return result.rows[0];
-  } catch (error) {
-    if (isTableMissing(error)) return undefined;
-    const cause = error instanceof Error ? error.cause : undefined;
-    if (isMisconfigured(cause)) {
-      const reason = `The database refuses the service: ${describeDatabaseError(cause)}.`;
-      throw new ServiceError(ErrorCode.databaseUnavailable, reason, { cause });
-    }
-    throw error;
-  }
+  const { rows } = await runStatement<SchemaRow>(dataSource, INSPECT, [
+    newest,
+    columns.map(({ table }) => table),
+    columns.map(({ privilege }) => privilege),
+    columns.map(({ column }) => column),
+  ]);
+  return rows[0]!;
 }
 
 function tablesMissing(names: readonly string[]): string {

@@ -61,7 +61,7 @@ describe('the socket server of the embedded Postgres', () => {
     expect(await numbers()).toEqual(acknowledged);
   });
 
-  it('lets nobody in between a transaction', async () => {
+  it('keeps other connections out of a transaction', async () => {
     const [first, second] = [await connect(), await connect()];
     await first.query('BEGIN');
     await first.query('INSERT INTO numbers VALUES (1)');
@@ -100,7 +100,7 @@ describe('the socket server of the embedded Postgres', () => {
     await other.end();
   });
 
-  it('goes on after an error', async () => {
+  it('serves a connection after an error', async () => {
     const client = await connect();
     await expect(client.query('SELECT 1/0')).rejects.toThrow('division by zero');
     await expect(client.query('SELECT $1::int', ['x'])).rejects.toThrow('invalid input syntax');
@@ -109,7 +109,7 @@ describe('the socket server of the embedded Postgres', () => {
   });
 });
 
-/** A simple query as it travels. */
+/** A simple query, encoded for the protocol. */
 function query(sql: string): Buffer {
   const text = Buffer.from(`${sql}\0`);
   const head = Buffer.alloc(5);

@@ -2,11 +2,11 @@ import { createServer, type Server, type Socket } from 'node:net';
 import type { PGlite } from '@electric-sql/pglite';
 
 /**
- * Lets many connections use the one session that PGlite has, without mixing them up: what a connection sends
- * until the server is ready again runs in one piece, and a transaction until its end. (The server that PGlite
- * offers does not hold to that: a connection that closed in the wrong moment rolled back what another ran.)
+ * Makes a server on which many connections use PGlite's only session. A connection has the session to itself until
+ * the server is ready for its next query and until its transaction ends. (With PGlite's own server, a connection that
+ * closed at the wrong moment rolled back the transaction of another one.)
  *
- * Speaks the frontend/backend protocol 3.0 (PostgreSQL documentation, chapter "Frontend/Backend Protocol").
+ * The protocol is version 3.0 (PostgreSQL documentation, chapter "Frontend/Backend Protocol").
  */
 export function createPostgresSocketServer(database: PGlite): Server {
   let turn: Promise<void> = Promise.resolve();
@@ -48,11 +48,11 @@ async function serve(
 async function run(database: PGlite, socket: Socket, unit: readonly Buffer[]): Promise<boolean> {
   let last: Uint8Array = new Uint8Array();
   for (const message of unit) {
-    const answer = await database.execProtocolRaw(message);
-    if (answer.length > 0) last = answer;
-    if (socket.writable) socket.write(answer);
+    const response = await database.execProtocolRaw(message);
+    if (response.length > 0) last = response;
+    if (socket.writable) socket.write(response);
   }
-  // ReadyForQuery ends every unit; its last byte tells the state: I(dle), T(ransaction) or E(rror in one).
+  // ReadyForQuery ends every unit. Its last byte is the state: I(dle), T(ransaction) or E (failed transaction).
   const state = String.fromCharCode(last.at(-1) ?? 0);
   return state === 'T' || state === 'E';
 }
@@ -61,16 +61,16 @@ const SSL_REQUEST = 80877103;
 const GSS_ENCRYPTION_REQUEST = 80877104;
 const CANCEL_REQUEST = 80877102;
 
-/** Sync, Query, CopyDone and CopyFail: after them, the server says that it is ready. */
+/** After Sync, Query, CopyDone and CopyFail, the server reports that it is ready. */
 const ENDS_UNIT = new Set(['S', 'Q', 'c', 'f']);
 const TERMINATE = 'X';
 
-/** PGlite waits for the data of such a COPY without letting go of the process. */
+/** While PGlite waits for the data of such a COPY, it blocks the process. */
 function isCopyFromClient(type: string, message: Buffer): boolean {
   return (type === 'Q' || type === 'P') && /\bcopy\b[^]*\bfrom\s+stdin\b/i.test(message.toString());
 }
 
-/** The messages of a connection, up to the ones after which the server says that it is ready. */
+/** Splits the messages of a connection into units. A unit ends with a message after which the server is ready. */
 async function* readUnits(socket: Socket): AsyncGenerator<Buffer[], void> {
   let buffer: Buffer = Buffer.alloc(0);
   let isStarted = false;
@@ -78,11 +78,11 @@ async function* readUnits(socket: Socket): AsyncGenerator<Buffer[], void> {
   for await (const chunk of socket as AsyncIterable<Buffer>) {
     buffer = Buffer.concat([buffer, chunk]);
     for (;;) {
-      // Before the start-up is over, messages have no byte for their type in front of the length.
+      // Until the start-up message, a message has no type byte before its length.
       const lengthAt = isStarted ? 1 : 0;
       if (buffer.length < lengthAt + 4) break;
       const end = lengthAt + buffer.readInt32BE(lengthAt);
-      // No message is shorter than its length field; going on would be endless.
+      // A length below that of its own field is invalid, and would make this loop endless.
       if (end < lengthAt + 4) return;
       if (buffer.length < end) break;
       const message = buffer.subarray(0, end);

@@ -1,0 +1,106 @@
+import { existsSync } from 'node:fs';
+import { access, constants, mkdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { PGlite } from '@electric-sql/pglite';
+import { StartError } from '../../errors/start-error.js';
+
+/** Another process has this data folder open. */
+export class DataDirInUseError extends StartError {
+  override readonly name = 'DataDirInUseError';
+}
+
+/**
+ * Makes the data folder if it does not exist.
+ *
+ * @throws StartError when this user cannot make it or write to it
+ */
+export async function prepareDataDir(dataDir: string): Promise<void> {
+  try {
+    await makeFolder(dataDir);
+    if (!(await stat(dataDir)).isDirectory()) {
+      throw new StartError(`${dataDir} is not a folder. Set DATA_DIR to a folder of your own.`);
+    }
+    await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    throw new StartError(
+      `${dataDir} cannot be written (${codeOf(error)}). Set DATA_DIR to a folder of your own.`,
+    );
+  }
+}
+
+/** Not `recursive: true`: in places such as /proc, Node would try again forever. */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'EEXIST') return;
+    if (code !== 'ENOENT' || dirname(path) === path) throw error;
+    await makeFolder(dirname(path));
+    await mkdir(path, { mode: 0o700 });
+  }
+}
+
+/** SQLite's result code for a database that another process has locked. */
+const SQLITE_BUSY = 5;
+
+/**
+ * Two processes on one data folder would destroy it. Node has no file locks of its own, but SQLite takes
+ * one of the operating system's, which ends with its process.
+ *
+ * @returns the lock, until it is closed
+ * @throws DataDirInUseError when another process holds the lock; StartError when its file cannot be used
+ */
+export function lockDataDir(dataDir: string): DatabaseSync {
+  const path = join(dataDir, 'lock');
+  let lock: DatabaseSync | undefined;
+  try {
+    lock = new DatabaseSync(path);
+    lock.exec('BEGIN EXCLUSIVE');
+    return lock;
+  } catch (error) {
+    lock?.close();
+    const { errcode, errstr } = error as { errcode?: number; errstr?: string };
+    if (errcode === SQLITE_BUSY) {
+      throw new DataDirInUseError(`${dataDir} is in use by another process of the Plant Store.`);
+    }
+    throw new StartError(
+      `${path} cannot be used as the lock of the Plant Store (${errstr ?? codeOf(error)}). Move it away, or set DATA_DIR to another folder.`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * Opens the database in the data folder. A start may be interrupted, so a new database is made beside its place
+ * and moved there when it is complete.
+ *
+ * @throws StartError when the files are damaged
+ */
+export async function openDatabaseFiles(dataDir: string): Promise<PGlite> {
+  const path = join(dataDir, 'postgres');
+  if (!existsSync(path)) {
+    const unfinished = join(dataDir, 'postgres.unfinished');
+    await rm(unfinished, { recursive: true, force: true });
+    const database = await PGlite.create(unfinished);
+    await database.close();
+    await rename(unfinished, path);
+  }
+  try {
+    // Without this file, PGlite would make a new database over the existing data.
+    await access(join(path, 'PG_VERSION'));
+    return await PGlite.create(path);
+  } catch (error) {
+    throw new StartError(
+      `${path} is damaged, or of another version of Postgres. Restore a copy of it, or move it away to start with an empty database.`,
+      { cause: error },
+    );
+  }
+}
+
+/** The code of an error of the system, such as ENOSPC. */
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
+}
