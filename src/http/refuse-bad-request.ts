@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 
-/** RFC 3986 section 3.2: a name or an address, and perhaps a port. */
+/** RFC 3986 section 3.2: a name or an address, and an optional port. */
 const HOST = /^(\[[0-9a-f:.]+\]|[\w.~!$&'()*+;=%-]*)(:\d*)?$/i;
 
 /**
- * A middleware that refuses what Node lets through, and RFC 9112 does not: an HTTP/1.1 request without Host, or with one
- * that is none (section 3.2), and a body in a transfer coding other than chunked, which would be taken for plain
+ * A middleware that refuses requests which Node accepts although RFC 9112 forbids them: HTTP/1.1 without a valid Host
+ * (section 3.2), and a body in a transfer coding other than chunked, which would be read as if it were plain
  * (section 6.1).
  */
 export function refuseBadRequest(
