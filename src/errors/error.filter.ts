@@ -32,7 +32,7 @@ function isBadRequest(thrown: unknown): boolean {
   return typeof status === 'number' && status >= 400 && status < 500;
 }
 
-/** The `status` of an error of http-errors; errors of other libraries, such as HTTP clients, do not have `expose`. */
+/** The `status` of an error of http-errors: only this package sets `expose`, and HTTP clients set a `status`, too. */
 function exposedStatus(thrown: unknown): unknown {
   return thrown instanceof Error && 'expose' in thrown && thrown.expose && 'status' in thrown
     ? thrown.status

@@ -1,7 +1,7 @@
 import { ErrorCode } from './error-codes.js';
 
 interface ServiceErrorOptions extends ErrorOptions {
-  /** Header fields of the response to this error, beside those that belong to its number. */
+  /** Header fields of the response, besides the ones that every error with this number has. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -35,7 +35,7 @@ export class TooManyAttemptsError extends ServiceError {
   }
 }
 
-/** Ends a request whose client is gone; the message reaches only the log. */
+/** Ends the work on a request whose client is gone; it is never sent. */
 export function connectionClosed(): ServiceError {
   return new ServiceError(
     ErrorCode.badRequest,

@@ -53,7 +53,7 @@ export function respondToParserErrors(server: Server): void {
       sendError(latest.req, latest, error);
     } else {
       // The broken request is refused after the requests before it in the queue.
-      connection.broken = error;
+      connection.refusal ??= error;
     }
   });
 }

@@ -15,18 +15,15 @@ import { whenClosed } from './when-closed.js';
 const MAX_PIPELINED = 16;
 
 interface Connection {
-  /** The response to the latest request. */
+  /** The response to the latest request in the queue. */
   latest: ServerResponse;
-  /** Handle the requests whose responses are not closed yet; the first one is in flight. */
+  /** Set when the latest request is refused as soon as it is the first in the queue. */
+  refusal?: ServiceError;
+  /** Functions that handle the requests whose responses are not closed yet; the first one is in flight. */
   readonly queue: (() => void)[];
-  /** The error of the latest request, if it cannot be read to its end. */
-  broken?: ServiceError;
 }
 
 const connections = new WeakMap<Socket, Connection>();
-
-/** Errors for requests that are refused when they reach the head of the queue. */
-const refusals = new WeakMap<Request, ServiceError>();
 
 /** @returns undefined before the first request of a connection */
 export function connectionOf(socket: Socket): Connection | undefined {
@@ -49,23 +46,21 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
       connection = { latest: response, queue: [] };
       connections.set(socket, connection);
     }
+    // A refused request is the last one of its connection.
+    if (connection.refusal !== undefined) return;
     connection.latest = response;
     const { queue } = connection;
-    if (queue.length > MAX_PIPELINED) return;
-    const isLast = queue.length === MAX_PIPELINED;
-    // Later requests would be ignored, so they are not even received.
-    if (isLast) socket.pause();
+    if (queue.length === MAX_PIPELINED) {
+      connection.refusal = overloaded();
+      // Later requests would be ignored, so they are not even received.
+      socket.pause();
+    }
     queue.push(() => {
       whenClosed(response, () => {
         queue.shift();
         if (socket.writable) queue[0]?.();
       });
-      const broken = response === connection.latest ? connection.broken : undefined;
-      const refusal = isLast ? overloaded() : broken;
-      if (refusal !== undefined) {
-        refusals.set(request, refusal);
-        response.setHeader('Connection', 'close');
-      }
+      if (refusalOf(socket, response) !== undefined) response.setHeader('Connection', 'close');
       app(request, response, refuseUnroutable(request, response, server));
     });
     if (queue.length === 1) queue[0]!();
@@ -73,8 +68,13 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
 }
 
 /** A middleware that refuses one request too many in the queue of a connection, or one that cannot be read to its end. */
-export function refuseAtItsTurn(request: Request, _response: Response, next: NextFunction): void {
-  next(refusals.get(request));
+export function refuseAtItsTurn({ socket }: Request, response: Response, next: NextFunction): void {
+  next(refusalOf(socket, response));
+}
+
+function refusalOf(socket: Socket, response: ServerResponse): ServiceError | undefined {
+  const connection = connections.get(socket);
+  return connection?.latest === response ? connection.refusal : undefined;
 }
 
 /** Express calls this for a target without a path, such as `GET http://`; its own handler would send HTML. */

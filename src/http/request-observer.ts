@@ -12,7 +12,7 @@ import { REQUEST_LOGGER } from '../logging/logging.module.js';
 import { startRequestSpan, withRequestSpan } from '../tracing/tracing.js';
 import { whenClosed } from './when-closed.js';
 
-/** Emitted by the server with a ServiceError that was sent outside of the observed requests. */
+/** Emitted by the server with a ServiceError that was sent before any middleware could see the request. */
 export const UNPARSED_EVENT = 'unparsed';
 
 /** From a millisecond to the longest time that a request may take. */

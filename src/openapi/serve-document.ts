@@ -39,7 +39,7 @@ export function serveDocument(app: NestExpressApplication, baseUrl: string | und
 function redirectBrowser(request: Request, response: Response, next: NextFunction): void {
   if (request.path !== '/' || !['GET', 'HEAD'].includes(request.method)) return next();
   response.vary('Accept');
-  // `accepts` is also true for */*, which clients that are no browsers send.
+  // `accepts` alone is also true for */*, the default of clients that are not browsers.
   const isBrowser = /\btext\/html\b/i.test(request.headers.accept ?? '') && request.accepts('html');
   // A relative address keeps the path prefix of a proxy.
   if (isBrowser) response.redirect(302, 'docs');

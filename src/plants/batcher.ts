@@ -50,8 +50,8 @@ export class Batcher<Item, Outcome> {
 
   /**
    * @returns the outcome of this item
-   * @throws ServiceError overloaded when the queue is full, or this item was in it for too long; or what `run` throws
-   *   for a batch of this item alone
+   * @throws ServiceError overloaded when the queue is full, or this item was in it for too long; or the error of
+   *   `run` for a batch of this item alone
    */
   add(item: Item): Promise<Outcome> {
     if (this.queue.length >= this.limits.queued) return Promise.reject(overloaded());
