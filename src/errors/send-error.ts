@@ -46,16 +46,11 @@ export function sendError(
     response.setHeader(name, value);
   }
   if (!request.complete) discardBody(request, response);
-  const body = errorBody(error);
+  const body = JSON.stringify({ error: error.code, message: error.message } satisfies ErrorDto);
   response.statusCode = statusOf(error.code);
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
   response.setHeader('Content-Length', Buffer.byteLength(body));
   response.end(request.method === 'HEAD' ? undefined : body);
-}
-
-/** The Error schema as JSON. */
-export function errorBody(error: ServiceError): string {
-  return JSON.stringify({ error: error.code, message: error.message } satisfies ErrorDto);
 }
 
 /**

@@ -1,7 +1,7 @@
-import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { IncomingMessage, ServerResponse, type Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { ErrorCode, statusOf } from '../errors/error-codes.js';
-import { errorBody, sendError } from '../errors/send-error.js';
+import { ErrorCode } from '../errors/error-codes.js';
+import { sendError } from '../errors/send-error.js';
 import { ServiceError } from '../errors/service-error.js';
 import { connectionOf } from './pipelining.js';
 import { UNPARSED_EVENT } from './request-observer.js';
@@ -78,18 +78,11 @@ function errorOfParser(error: NodeJS.ErrnoException): ServiceError {
 function sendRaw(server: Server, socket: Socket, error: ServiceError): void {
   if (!socket.writable) return;
   server.emit(UNPARSED_EVENT, error);
-  const status = statusOf(error.code);
-  const body = errorBody(error);
-  socket.write(
-    [
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-      'Content-Type: application/json; charset=utf-8',
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      'Connection: close',
-      '',
-      body,
-    ].join('\r\n'),
-  );
+  const request = new IncomingMessage(socket);
+  const response = new ServerResponse(request);
+  response.setHeader('Connection', 'close');
+  response.assignSocket(socket);
+  sendError(request, response, error);
   // Waits until the client has read the response: see linger.ts.
   socket.destroySoon();
 }
