@@ -1,7 +1,7 @@
 import type { Server } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Node's default length of the operating system's queue: more connections cannot have waited at the start. */
+/** Node's default length of the operating system's queue, and so the most connections that can be in it. */
 const BACKLOG = 511;
 
 /**
@@ -15,7 +15,7 @@ export async function acceptWaiting(server: Server): Promise<void> {
   for (let turn = 0; hasAccepted && turn < BACKLOG; turn++) {
     hasAccepted = false;
     await nextTurn();
-    // The current turn may be past its look at the queue, so only the next one is sure to accept a connection.
+    // The first turn may already be past the point at which Node accepts connections, so one turn is not enough.
     await nextTurn();
   }
   server.off('connection', onConnection);

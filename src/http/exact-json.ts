@@ -1,6 +1,6 @@
 import { toInt64 } from './int64.js';
 
-/** A value of RFC 8259, in which an int64 is a bigint. */
+/** A JSON value, in which an int64 is a bigint. */
 export type JsonValue =
   null | boolean | number | bigint | string | JsonValue[] | { [name: string]: JsonValue };
 

@@ -34,7 +34,7 @@ export class HttpAdapter extends ExpressAdapter {
       ...classesOf(app),
       // A request without Host gets an Error in refuse-bad-request.ts instead.
       requireHostHeader: false,
-      // Without this option, Node silently drops a second Authorization or Content-Type, and the first one counts.
+      // Joined, a repeated Authorization or Content-Type is invalid; by default, Node silently uses the first one.
       joinDuplicateHeaders: true,
       keepAliveTimeout: this.config.keepAliveTimeout,
       headersTimeout: this.config.requestTimeout,

@@ -25,7 +25,7 @@ type Result<Outcome> = { readonly outcome: Outcome } | { readonly error: unknown
  * Half of a longer queue is sent, and the rest stays for the next batch. With the whole queue in one batch, the service
  * would be idle until it is stored, and then the database until all responses are written.
  */
-const UNDIVIDED = 32;
+const MAX_UNDIVIDED = 32;
 
 /**
  * Combines items in a queue into batches (a group commit in the application). An item does not wait for others: it is
@@ -78,7 +78,7 @@ export class Batcher<Item, Outcome> {
         continue;
       }
       const half = Math.ceil(this.queue.length / 2);
-      const batch = this.queue.splice(0, Math.min(Math.max(UNDIVIDED, half), this.limits.size));
+      const batch = this.queue.splice(0, Math.min(Math.max(MAX_UNDIVIDED, half), this.limits.size));
       this.metrics?.observe(batch.length, performance.now() - batch[0]!.since);
       void this.send(batch);
     }
