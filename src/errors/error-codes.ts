@@ -1,6 +1,6 @@
 /**
- * Every error that the service sends, by name. The number is the HTTP status times 100 plus a
- * serial number; clients branch on it, so a number never changes its meaning.
+ * The number of every error that the service sends: the HTTP status times 100 plus a serial number. Clients branch on
+ * it, so a number never changes its meaning.
  */
 export const ErrorCode = {
   badRequest: 40000,
@@ -27,7 +27,7 @@ export const ErrorCode = {
 
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
-/** The HTTP status an error number stands for: 40006 → 400. */
+/** The HTTP status of an error number: 400 for 40006. */
 export function statusOf(code: ErrorCode): number {
   return Math.floor(code / 100);
 }

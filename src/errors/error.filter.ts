@@ -4,7 +4,7 @@ import { ErrorCode } from './error-codes.js';
 import { sendError } from './send-error.js';
 import { ServiceError } from './service-error.js';
 
-/** Where an error that was thrown behind the route becomes an HTTP response. */
+/** Turns every error that is thrown in a route, a guard or a middleware into a response. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   catch(thrown: unknown, host: ArgumentsHost): void {
@@ -13,11 +13,9 @@ export class ErrorFilter implements ExceptionFilter {
   }
 }
 
-/** What an error that was thrown anywhere means to the client. */
+/** The error to send for anything that was thrown. */
 export function toServiceError(thrown: unknown): ServiceError {
-  if (thrown instanceof ServiceError) {
-    return thrown;
-  }
+  if (thrown instanceof ServiceError) return thrown;
   if (isBadRequest(thrown)) {
     return new ServiceError(ErrorCode.badRequest, 'The request could not be understood.');
   }
@@ -28,15 +26,15 @@ export function toServiceError(thrown: unknown): ServiceError {
   );
 }
 
-/** Nest, and Express with the package http-errors, mark so what the client got wrong. */
+/** Whether Nest, or Express with the package http-errors, blames the client. */
 function isBadRequest(thrown: unknown): boolean {
-  const status =
-    thrown instanceof HttpException
-      ? thrown.getStatus()
-      : isHttpError(thrown) && thrown.expose && thrown.status;
+  const status = thrown instanceof HttpException ? thrown.getStatus() : exposedStatus(thrown);
   return typeof status === 'number' && status >= 400 && status < 500;
 }
 
-function isHttpError(thrown: unknown): thrown is { status: number; expose: boolean } {
-  return thrown instanceof Error && 'status' in thrown && 'expose' in thrown;
+/** The `status` of an error of http-errors: only this package sets `expose`, and HTTP clients set a `status`, too. */
+function exposedStatus(thrown: unknown): unknown {
+  return thrown instanceof Error && 'expose' in thrown && thrown.expose && 'status' in thrown
+    ? thrown.status
+    : undefined;
 }

@@ -1,49 +1,41 @@
 import { ErrorCode } from './error-codes.js';
 
+interface ServiceErrorOptions extends ErrorOptions {
+  /** Header fields of the response, besides the ones that every error with this number has. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /**
- * A failure the client is told about: its number, and a sentence that says what is wrong, where,
- * and what to do. Anything else that is thrown is a fault of ours, and its client gets a constant text.
+ * A failure that is reported to the client: its number, and a sentence that names the problem and the remedy. Every other
+ * error is a fault of the service, and its client gets a constant text.
  */
 export class ServiceError extends Error {
-  override readonly name: string = 'ServiceError';
+  override readonly name = 'ServiceError';
+  readonly headers: Readonly<Record<string, string>> | undefined;
 
   constructor(
     readonly code: ErrorCode,
     message: string,
-    options?: ErrorOptions,
+    options?: ServiceErrorOptions,
   ) {
     super(message, options);
-  }
-}
-
-/** The path exists, but not with this method. RFC 9110 section 15.5.6: the response lists the methods that do. */
-export class MethodNotAllowedError extends ServiceError {
-  override readonly name = 'MethodNotAllowedError';
-
-  constructor(
-    method: string,
-    path: string,
-    readonly allowedMethods: readonly string[],
-  ) {
-    const allowed = allowedMethods.join(', ');
-    super(ErrorCode.methodNotAllowed, `${path} does not take ${method}; it takes ${allowed}.`);
+    this.headers = options?.headers;
   }
 }
 
 /** One address sent too many tokens that were not valid. */
 export class TooManyAttemptsError extends ServiceError {
-  override readonly name = 'TooManyAttemptsError';
-
   /** @param retryAfter seconds */
-  constructor(readonly retryAfter: number) {
+  constructor(retryAfter: number) {
     super(
       ErrorCode.tooManyAttempts,
       `Too many tokens from your address were not valid. Send the request again in ${retryAfter} seconds.`,
+      { headers: { 'Retry-After': String(retryAfter) } },
     );
   }
 }
 
-/** The client is gone: this is not read, and nothing more is done for the request. */
+/** Ends the work on a request whose client is gone; it is never sent. */
 export function connectionClosed(): ServiceError {
   return new ServiceError(
     ErrorCode.badRequest,
@@ -51,7 +43,7 @@ export function connectionClosed(): ServiceError {
   );
 }
 
-/** As much as the service accepts is in flight: the client has to come again. */
+/** The service accepts no more requests until some in flight are done. */
 export function overloaded(): ServiceError {
   return new ServiceError(
     ErrorCode.overloaded,
@@ -59,7 +51,7 @@ export function overloaded(): ServiceError {
   );
 }
 
-/** This process is about to end; the client has to connect to another one. */
+/** This process is about to end, and the client must connect to another one. */
 export function shuttingDown(): ServiceError {
   return new ServiceError(
     ErrorCode.shuttingDown,

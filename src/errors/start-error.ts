@@ -1,4 +1,4 @@
-/** A failure whose message is meant for the operator: what is wrong, where, and what to do, without secrets. */
+/** A failure whose message is written for the operator: it names the problem and the remedy, and no secret. */
 export class StartError extends Error {
   override readonly name: string = 'StartError';
 }

@@ -3,27 +3,23 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import { Public } from '../auth/public.decorator.js';
 import { ReadinessService } from './readiness.service.js';
 
-export interface Health {
-  readonly status: 'ok';
-}
-
 @Public()
 @ApiExcludeController()
 @Controller('health')
 export class HealthController {
   constructor(private readonly readiness: ReadinessService) {}
 
-  /** The process responds, so a restart would not help. Never touches the database. */
+  /** Does not use the database: a restart of the process would not repair it. */
   @Get('live')
   @Header('Cache-Control', 'no-store')
-  live(): Health {
+  live(): { status: string } {
     return { status: 'ok' };
   }
 
-  /** The service can do its work; if not, send it no requests. */
+  /** Fails while a load balancer should not send requests to this process. */
   @Get('ready')
   @Header('Cache-Control', 'no-store')
-  async ready(): Promise<Health> {
+  async ready(): Promise<{ status: string }> {
     await this.readiness.check();
     return { status: 'ok' };
   }

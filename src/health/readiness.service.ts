@@ -7,7 +7,7 @@ import { ServiceError } from '../errors/service-error.js';
 import { LifecycleService } from '../http/lifecycle.service.js';
 import { PlantEntity } from '../plants/plant.entity.js';
 
-/** What requests cannot do without. Commands need more, and the migrations everything. */
+/** The privileges that requests need; commands and migrations need more. */
 const NEEDED: readonly NeededPrivilege[] = [
   { entity: PlantEntity, privilege: 'SELECT', columns: ['id', 'name', 'tag'] },
   { entity: PlantEntity, privilege: 'INSERT', columns: ['id', 'name', 'tag'] },
@@ -18,7 +18,7 @@ const NEEDED: readonly NeededPrivilege[] = [
   },
 ];
 
-/** However many probes there are, the database is asked no more often than this. */
+/** Limits the load on the database, however many probes there are. */
 const CACHE_MS = 1000;
 
 @Injectable()

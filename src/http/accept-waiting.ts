@@ -1,12 +1,12 @@
 import type { Server } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Node's default length of the queue. After as many turns, only connections remain that came later. */
+/** Node's default length of the operating system's queue, and so the most connections that can be in it. */
 const BACKLOG = 511;
 
 /**
- * Accepts the connections that wait in the queue of the system, which resets them when the server closes. Node accepts
- * one in each turn of the event loop.
+ * Accepts the connections in the queue of the operating system, which would reset them when the server closes. Node
+ * accepts one connection in each turn of the event loop.
  */
 export async function acceptWaiting(server: Server): Promise<void> {
   let hasAccepted = true;
@@ -15,7 +15,7 @@ export async function acceptWaiting(server: Server): Promise<void> {
   for (let turn = 0; hasAccepted && turn < BACKLOG; turn++) {
     hasAccepted = false;
     await nextTurn();
-    // The first turn may end without a look at the queue: it had begun already.
+    // The first turn may already be past the point at which Node accepts connections, so one turn is not enough.
     await nextTurn();
   }
   server.off('connection', onConnection);

@@ -6,8 +6,8 @@ import { responseOf } from './execution-context.js';
 import { whenClosed } from './when-closed.js';
 
 /**
- * Refuses a request before its body is read when as many as the service accepts are in flight: in a queue without an
- * end, every client would wait until it gives up.
+ * Refuses a request, before its body is read, when too many are in flight: in a queue without a limit, every client would
+ * wait until its time-out.
  */
 @Injectable()
 export class AdmissionGuard implements CanActivate {
@@ -17,24 +17,19 @@ export class AdmissionGuard implements CanActivate {
     @Inject(CONFIG) private readonly config: Config,
     registry: Registry,
   ) {
-    const count = () => this.pending;
-    new Gauge({
+    const gauge: Gauge = new Gauge({
       name: 'plant_store_pending_requests',
       help: 'Requests that were let in and are in flight.',
       registers: [registry],
-      collect() {
-        this.set(count());
-      },
+      collect: () => gauge.set(this.pending),
     });
   }
 
   canActivate(context: ExecutionContext): boolean {
     const response = responseOf(context);
-    // Its client left while the token was looked up.
+    // The client closed the connection while its token was looked up.
     if (response.closed) throw connectionClosed();
-    if (this.pending >= this.config.http.maxPendingRequests) {
-      throw overloaded();
-    }
+    if (this.pending >= this.config.http.maxPendingRequests) throw overloaded();
     this.pending++;
     whenClosed(response, () => this.pending--);
     return true;

@@ -1,21 +1,21 @@
-/**
- * JSON without loss (RFC 8259). What `JSON.parse` does silently, this does not: it rounds numbers, and of two
- * members with one name it forgets the first.
- */
+import { toInt64 } from './int64.js';
+
+/** A JSON value, in which an int64 is a bigint. */
 export type JsonValue =
   null | boolean | number | bigint | string | JsonValue[] | { [name: string]: JsonValue };
 
-/** Deeper nesting is refused: whatever walks the value must not run out of stack. */
+/** Deeper nesting is refused, because recursive code could exhaust the stack. */
 export const MAX_DEPTH = 512;
 
-/** A text that is not JSON, or from which a value could not be read without loss. */
+/** The text is not JSON, or its value cannot be read without loss. */
 export class JsonError extends Error {
   override readonly name = 'JsonError';
 }
 
 /**
- * Parses JSON. A number whose exact value is an integer from -2^63 to 2^63-1 becomes a bigint, however
- * it is written (`5`, `5.0`, `50e-1`); every other number becomes a number.
+ * Parses JSON (RFC 8259) without loss; `JSON.parse` rounds numbers, and drops the first of two members with one name. A
+ * number whose exact value is an integer from -2^63 to 2^63-1 becomes a bigint in every notation (`5`, `5.0`, `50e-1`);
+ * every other number becomes a number.
  *
  * @throws JsonError on a syntax error, a repeated member name at any depth, or too deep nesting
  */
@@ -46,40 +46,40 @@ const LITERALS: readonly (readonly [string, JsonValue])[] = [
 ];
 
 /**
- * Reads a text from its first character to its last, once. A reviver of `JSON.parse` would get the characters of
- * numbers, too, but never sees repeated members, and takes longer than everything here together.
+ * Reads a text in one pass. A reviver of `JSON.parse` also gets the digits of numbers, but it does not see repeated
+ * members, and it is slower than this reader.
  */
 class Reader {
   private index = 0;
-  private depth = 0;
 
   constructor(private readonly text: string) {}
 
   read(): JsonValue {
-    const value = this.readValue();
+    const value = this.readValue(0);
     this.skipWhitespace();
     if (this.index < this.text.length) this.fail();
     return value;
   }
 
-  private readValue(): JsonValue {
+  /** @param depth how many objects and arrays surround the value */
+  private readValue(depth: number): JsonValue {
     this.skipWhitespace();
     switch (this.text.charCodeAt(this.index)) {
       case QUOTE:
         return this.readString();
       case OPEN_BRACE:
-        return this.readObject();
+        return this.readObject(depth + 1);
       case OPEN_BRACKET:
-        return this.readArray();
+        return this.readArray(depth + 1);
       default:
         return this.readNumberOrLiteral();
     }
   }
 
-  private readObject(): JsonValue {
+  private readObject(depth: number): JsonValue {
     const object: Record<string, JsonValue> = {};
-    this.open();
-    if (this.take(CLOSE_BRACE)) return this.close(object);
+    this.open(depth);
+    if (this.take(CLOSE_BRACE)) return object;
     do {
       this.skipWhitespace();
       if (this.text.charCodeAt(this.index) !== QUOTE) this.fail();
@@ -88,21 +88,21 @@ class Reader {
         throw new JsonError(`the member ${JSON.stringify(name)} is there more than once`);
       }
       if (!this.take(COLON)) this.fail();
-      addMember(object, name, this.readValue());
+      addMember(object, name, this.readValue(depth));
     } while (this.take(COMMA));
     if (!this.take(CLOSE_BRACE)) this.fail();
-    return this.close(object);
+    return object;
   }
 
-  private readArray(): JsonValue {
+  private readArray(depth: number): JsonValue {
     const array: JsonValue[] = [];
-    this.open();
-    if (this.take(CLOSE_BRACKET)) return this.close(array);
+    this.open(depth);
+    if (this.take(CLOSE_BRACKET)) return array;
     do {
-      array.push(this.readValue());
+      array.push(this.readValue(depth));
     } while (this.take(COMMA));
     if (!this.take(CLOSE_BRACKET)) this.fail();
-    return this.close(array);
+    return array;
   }
 
   private readString(): string {
@@ -148,20 +148,12 @@ class Reader {
     return this.fail();
   }
 
-  private open(): void {
+  private open(depth: number): void {
+    if (depth > MAX_DEPTH) throw new JsonError(`it is nested deeper than ${MAX_DEPTH} levels`);
     this.index++;
-    this.depth++;
-    if (this.depth > MAX_DEPTH) {
-      throw new JsonError(`it is nested deeper than ${MAX_DEPTH} levels`);
-    }
   }
 
-  private close<Value>(value: Value): Value {
-    this.depth--;
-    return value;
-  }
-
-  /** Goes past this character, if it comes next. */
+  /** Skips white space, and this character if it comes next. */
   private take(char: number): boolean {
     this.skipWhitespace();
     if (this.text.charCodeAt(this.index) !== char) return false;
@@ -177,14 +169,14 @@ class Reader {
     }
   }
 
-  /** `JSON.parse` tells people best what is wrong, and where. */
+  /** The message of `JSON.parse` names the problem and its position. */
   private fail(): never {
     try {
       JSON.parse(this.text);
     } catch (error) {
       throw new JsonError((error as SyntaxError).message, { cause: error });
     }
-    throw new Error('JSON.parse takes a text that Reader does not take.');
+    throw new Error('JSON.parse accepts a text that Reader refuses.');
   }
 }
 
@@ -200,38 +192,4 @@ function addMember(object: Record<string, JsonValue>, name: string, value: JsonV
   } else {
     object[name] = value;
   }
-}
-
-const INT64_MIN = -(2n ** 63n);
-const INT64_MAX = 2n ** 63n - 1n;
-const INT64_DIGITS = 19;
-
-/**
- * The exact value of a JSON number, if it is an int64.
- *
- * @param source its characters: a JSON number, as RFC 8259 section 6 writes them
- */
-function toInt64(source: string): bigint | undefined {
-  if (!/[.eE]/.test(source)) return toInt64OfDigits(source);
-  const [mantissa, power = '0'] = source.split(/[eE]/) as [string, string?];
-  const [whole, fraction = ''] = mantissa.replace('-', '').split('.') as [string, string?];
-  const all = whole + fraction;
-  let first = 0;
-  while (all[first] === '0') first++;
-  if (first === all.length) return 0n;
-  let last = all.length;
-  while (all[last - 1] === '0') last--;
-  // The value is digits × 10^zeros. Without trailing zeros in `digits`, it is an integer if zeros >= 0.
-  const digits = all.slice(first, last);
-  const zeros = Number(power) - fraction.length + (all.length - last);
-  // Checked before the number is built: 1e999999999 would be a gigabyte of digits.
-  if (zeros < 0 || digits.length + zeros > INT64_DIGITS) return undefined;
-  return toInt64OfDigits((source.startsWith('-') ? '-' : '') + digits + '0'.repeat(zeros));
-}
-
-/** @param digits without leading zeros, perhaps behind a minus sign */
-function toInt64OfDigits(digits: string): bigint | undefined {
-  if (digits.length > '-'.length + INT64_DIGITS) return undefined;
-  const value = BigInt(digits);
-  return value >= INT64_MIN && value <= INT64_MAX ? value : undefined;
 }

@@ -1,26 +1,24 @@
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Application, type NextFunction, type Request, type Response } from 'express';
 import type { Config } from '../config/config.js';
+import { ErrorCode } from '../errors/error-codes.js';
+import { ServiceError } from '../errors/service-error.js';
 import { classesOf } from './express-classes.js';
-import { BODY_LIMIT_SETTING } from './read-body.js';
 import { lingerAtEnd } from './linger.js';
 import { respondToParserErrors } from './parser-errors.js';
 import { handleInTurn } from './pipelining.js';
-import { unmatchedRoute } from './unmatched-route.js';
+import { BODY_LIMIT_SETTING } from './read-body.js';
 
-/** How often Node looks for requests that took too long. */
+/** How often Node looks for requests that exceed their time-outs. */
 const TIMEOUT_CHECK_INTERVAL_MS = 500;
-
-/** With a property that Node's types leave out. */
-type FullServer = Server & { httpAllowHalfOpen: boolean };
 
 /** Nest's Express adapter with exact routes, and an Error for everything that Node and Express refuse by themselves. */
 export class HttpAdapter extends ExpressAdapter {
   /**
-   * @param addOtherRoutes called when all routes of controllers are known: Express tries one route after the other, so
-   *   those that are asked for less often come last
+   * @param addOtherRoutes called after the routes of all controllers were added: Express tries one route after the other,
+   *   so rarely used routes come last
    */
   constructor(
     private readonly config: Config['http'],
@@ -29,15 +27,14 @@ export class HttpAdapter extends ExpressAdapter {
     super(strictExpress(config));
   }
 
-  /** Called by Nest: the one place where the server can be made with options of our own. */
+  /** Called by Nest to create the server; only here can the server get our own options. */
   override initHttpServer(): void {
     const app = this.getInstance<Application>();
     const server = createServer({
       ...classesOf(app),
-      // Refused by us instead, with an Error: see refuse-bad-request.ts.
+      // A request without Host gets an Error in refuse-bad-request.ts instead.
       requireHostHeader: false,
-      // A header field sent twice is not silently reduced to the first: a second Authorization or
-      // Content-Type makes the field invalid.
+      // Joined, a repeated Authorization or Content-Type is invalid; by default, Node silently uses the first one.
       joinDuplicateHeaders: true,
       keepAliveTimeout: this.config.keepAliveTimeout,
       headersTimeout: this.config.requestTimeout,
@@ -45,10 +42,10 @@ export class HttpAdapter extends ExpressAdapter {
       connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
     });
     server.maxConnections = this.config.maxConnections;
-    // A client that does not read its response is not waited for.
+    // Without a time-out, a client that never reads its response would keep the connection open for ever.
     server.timeout = this.config.idleTimeout;
-    // A client that has sent everything may close its side, and still reads its response.
-    (server as FullServer).httpAllowHalfOpen = true;
+    // A client may close its side after the request, and still read the response. Node's types lack this property.
+    Object.assign(server, { httpAllowHalfOpen: true });
     lingerAtEnd(server, this.config.requestTimeout);
     server.on('request', handleInTurn(app, server));
     respondToParserErrors(server);
@@ -57,8 +54,8 @@ export class HttpAdapter extends ExpressAdapter {
   }
 
   /**
-   * Called by Nest with what a handler returned. An object is JSON, and needs none of what Express's `send` looks up
-   * for it.
+   * Called by Nest to send the value that a handler returned. An object is sent as JSON without Express's `send`, which
+   * spends time on content types and caching that no object needs.
    */
   override reply(response: Response, body: unknown, statusCode?: number): unknown {
     if (typeof body !== 'object' || body === null || body instanceof StreamableFile) {
@@ -72,7 +69,7 @@ export class HttpAdapter extends ExpressAdapter {
     return response;
   }
 
-  /** Called by Nest when all routes are known. */
+  /** Called by Nest after the routes of all controllers were added. */
   override setNotFoundHandler(): void {
     this.addOtherRoutes();
     const app = this.getInstance<Application>();
@@ -82,14 +79,40 @@ export class HttpAdapter extends ExpressAdapter {
   }
 }
 
+type Router = Application['router'];
+
+/** A layer of the router, with a method that Express's types lack. */
+type Layer = Router['stack'][number] & { match(path: string): boolean };
+
+/** The error for a request that no route accepted: its path is unknown, or known with other methods only. */
+function unmatchedRoute(router: Router, method: string, path: string): ServiceError {
+  const methods = (router.stack as Layer[])
+    .filter((layer) => layer.route !== undefined && layer.match(path))
+    .flatMap((layer) => layer.route!.stack.map((handler) => handler.method.toUpperCase()))
+    // Express serves HEAD with the route of GET.
+    .flatMap((known) => (known === 'GET' ? ['GET', 'HEAD'] : [known]));
+  const allowed = [...new Set(methods)].join(', ');
+  return allowed === ''
+    ? new ServiceError(
+        ErrorCode.pathNotFound,
+        'There is nothing at this path; /docs describes the service.',
+      )
+    : new ServiceError(
+        ErrorCode.methodNotAllowed,
+        `${path} does not take ${method}; it takes ${allowed}.`,
+        // RFC 9110 section 15.5.6.
+        { headers: { Allow: allowed } },
+      );
+}
+
 function strictExpress(config: Config['http']): Application {
   const app = express();
   app.enable('strict routing');
   app.enable('case sensitive routing');
   app.disable('x-powered-by');
-  // Hashing every response is wasted on a POST, which nobody caches.
+  // A hash of every response is wasted work: no client caches the response to a POST.
   app.disable('etag');
-  // With 0, X-Forwarded-For is ignored: anyone can send it.
+  // With 0, X-Forwarded-For is ignored: any client can send it.
   app.set('trust proxy', config.trustedProxyHops);
   app.set(BODY_LIMIT_SETTING, config.bodyLimit);
   return app;

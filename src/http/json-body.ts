@@ -10,17 +10,13 @@ import { announcesBody, readBody } from './read-body.js';
 import { validate } from './validate.js';
 
 /**
- * The JSON body of the request, without loss, as the DTO that is named: `@JsonBody(NewThing)`. It is read here,
- * behind the guard, and not by a parser in front of it: no client without a token makes the service read a body.
- * It is validated here, and not by a pipe: see docs/decisions/0010-validation-without-a-pipe.md.
+ * The JSON body of the request, read without loss and validated as a DTO: `@JsonBody(NewThing)`. Body parsers run before
+ * the guard; this decorator runs behind the guard, so that the service reads no body without a token. See
+ * docs/decisions/0010-validation-without-a-pipe.md for validation here and not in a pipe.
  *
- * The checks come in the order media type, size, JSON, rules of the DTO. Errors: 40001 to 40005.
+ * The order of the checks is media type, size, JSON, rules of the DTO. Errors: 40001 to 40005.
  */
-export function JsonBody(dto: Type<object>): ParameterDecorator {
-  return ReadJson(dto);
-}
-
-const ReadJson = createParamDecorator(
+export const JsonBody: (dto: Type<object>) => ParameterDecorator = createParamDecorator(
   (dto: Type<object>, context: ExecutionContext): object | Promise<object> => {
     const request = requestOf(context);
     if (request.headers['content-type'] === undefined && !announcesBody(request)) {
@@ -34,12 +30,8 @@ const ReadJson = createParamDecorator(
 );
 
 function parseBody(body: Buffer): JsonValue {
-  if (body.length === 0) {
-    throw bodyMissing();
-  }
-  if (!isUtf8(body)) {
-    throw malformedJson('it is not valid UTF-8');
-  }
+  if (body.length === 0) throw bodyMissing();
+  if (!isUtf8(body)) throw malformedJson('it is not valid UTF-8');
   try {
     return parseExactJson(body.toString('utf8'));
   } catch (error) {

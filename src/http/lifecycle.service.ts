@@ -6,25 +6,22 @@ import { shuttingDown } from '../errors/service-error.js';
 import { whenClosed } from './when-closed.js';
 
 /**
- * Where the process stands between start and stop.
- *
- * - serving: all is well.
- * - draining: no new connections; every request that still arrives gets its response, and its connection closes.
- * - stopping: the database is about to go; what still arrives is refused.
+ * - draining: the service still handles requests, and closes each connection after the response.
+ * - stopping: the database is about to close, so every request is refused.
  */
-export type LifecyclePhase = 'serving' | 'draining' | 'stopping';
+type Phase = 'serving' | 'draining' | 'stopping';
 
 @Injectable()
 export class LifecycleService {
-  private phase: LifecyclePhase = 'serving';
+  private phase: Phase = 'serving';
   /**
-   * The latest request of every connection; a connection has one in flight at most (see
-   * pipelining.ts). Not a Set of those in flight: each time V8 makes room in a set that is added to and deleted
-   * from all the time, the old table keeps what was in it, and is itself kept until the next full garbage collection.
+   * The latest response of every connection, which has at most one in flight (see pipelining.ts). A Set of the responses
+   * in flight would change with every request: V8 then reallocates its table again and again, and the old tables keep
+   * finished responses in memory until the next full garbage collection.
    */
   private readonly latest = new Map<Socket, ServerResponse>();
 
-  /** A middleware that takes note of a request, and refuses it when it came too late. */
+  /** A middleware that registers a request, or refuses it when the service is stopping. */
   readonly enter = (
     { socket }: IncomingMessage,
     response: ServerResponse,
@@ -41,7 +38,7 @@ export class LifecycleService {
     next();
   };
 
-  /** Sends clients away without losing a request: each response tells its client to come back elsewhere. */
+  /** Closes every connection after the response in flight, so that clients send their next requests elsewhere. */
   drain(): void {
     this.phase = 'draining';
     for (const response of this.latest.values()) {
@@ -49,7 +46,7 @@ export class LifecycleService {
     }
   }
 
-  /** Refuses what is still in flight, and everything that comes. */
+  /** Refuses the requests in flight and all later ones. */
   stop(): void {
     this.phase = 'stopping';
     for (const response of this.latest.values()) {
@@ -57,7 +54,7 @@ export class LifecycleService {
     }
   }
 
-  /** @throws ServiceError shuttingDown, so that a load balancer sends the next request elsewhere */
+  /** @throws ServiceError shuttingDown when the service is draining or stopping */
   refuseUnlessServing(): void {
     if (this.phase !== 'serving') throw shuttingDown();
   }

@@ -1,16 +1,16 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { IncomingMessage, ServerResponse, type Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { ErrorCode, statusOf } from '../errors/error-codes.js';
-import { errorBody, sendError } from '../errors/send-error.js';
+import { ErrorCode } from '../errors/error-codes.js';
+import { sendError } from '../errors/send-error.js';
 import { ServiceError } from '../errors/service-error.js';
 import { connectionOf } from './pipelining.js';
-import { UNPARSED_EVENT } from './unparsed-event.js';
+import { UNPARSED_EVENT } from './request-observer.js';
 
-/** Sends an Error for what Node meets before, or instead of, a request that Express could handle. */
+/** Sends an Error where Node's HTTP parser fails, or would respond by itself. */
 export function respondToParserErrors(server: Server): void {
-  // The body is asked for where it is read; until then this is a request like any other.
+  // Without this listener, Node would send 100 Continue at once; here, read-body.ts sends it when it reads the body.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    // Node looks for the word anywhere in the field.
+    // Node emits this event for every field that contains "100-continue", among other expectations too.
     const isUnderstood = request.headers.expect?.toLowerCase() === '100-continue';
     server.emit(isUnderstood ? 'request' : 'checkExpectation', request, response);
   });
@@ -24,9 +24,9 @@ export function respondToParserErrors(server: Server): void {
     sendError(request, response, error);
   });
 
-  // An authority (RFC 9110 section 9.3.6) is never one of our paths, and Node would just hang up.
+  // The target of CONNECT is a host (RFC 9110 section 9.3.6), never one of our paths. Node alone would send no response.
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
-    // Node has let go of this socket: without a listener, a reset would end the process.
+    // Node has removed its own listeners from this socket: without a new one, a reset would end the process.
     socket.on('error', () => socket.destroy());
     const error = new ServiceError(ErrorCode.pathNotFound, 'This service is not a proxy.');
     afterResponse(connectionOf(socket)?.latest, () => sendRaw(server, socket, error));
@@ -34,7 +34,7 @@ export function respondToParserErrors(server: Server): void {
 
   server.on('clientError', (cause: NodeJS.ErrnoException, socket: Socket) => {
     const error = errorOfParser(cause);
-    // The connection is gone, or only lingers.
+    // The last response was sent already, or the connection is closed.
     if (!socket.writable) return;
     const connection = connectionOf(socket);
     if (connection === undefined) {
@@ -43,17 +43,17 @@ export function respondToParserErrors(server: Server): void {
     }
     const { latest } = connection;
     if (latest.req.complete) {
-      // What is broken came behind a request that still waits for its response.
+      // The error comes after a complete request, whose response goes first.
       afterResponse(latest, () => sendRaw(server, socket, error));
     } else if (latest.headersSent) {
-      // The rest of a body whose request has its response already.
+      // The error is in the rest of a body, and the client has the response already.
       socket.destroySoon();
-    } else if (connection.turns.length === 1) {
+    } else if (connection.queue.length === 1) {
       latest.setHeader('Connection', 'close');
       sendError(latest.req, latest, error);
     } else {
-      // It has its turn behind the requests that came before it.
-      connection.broken = error;
+      // The broken request is refused after the requests before it in the queue.
+      connection.refusal ??= error;
     }
   });
 }
@@ -74,29 +74,15 @@ function errorOfParser(error: NodeJS.ErrnoException): ServiceError {
   }
 }
 
-const REASONS: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  404: 'Not Found',
-  408: 'Request Timeout',
-  431: 'Request Header Fields Too Large',
-};
-
 /** Sends an Error on a connection that has no response object, and closes it. */
 function sendRaw(server: Server, socket: Socket, error: ServiceError): void {
   if (!socket.writable) return;
   server.emit(UNPARSED_EVENT, error);
-  const status = statusOf(error.code);
-  const body = errorBody(error);
-  socket.write(
-    [
-      `HTTP/1.1 ${status} ${REASONS[status]}`,
-      'Content-Type: application/json; charset=utf-8',
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      'Connection: close',
-      '',
-      body,
-    ].join('\r\n'),
-  );
-  // Only as soon as the client has it: see linger.ts.
+  const request = new IncomingMessage(socket);
+  const response = new ServerResponse(request);
+  response.setHeader('Connection', 'close');
+  response.assignSocket(socket);
+  sendError(request, response, error);
+  // Waits until the client has read the response: see linger.ts.
   socket.destroySoon();
 }

@@ -5,29 +5,25 @@ import { ErrorCode } from '../errors/error-codes.js';
 import { toServiceError } from '../errors/error.filter.js';
 import { sendError } from '../errors/send-error.js';
 import { overloaded, ServiceError } from '../errors/service-error.js';
-import { UNPARSED_EVENT } from './unparsed-event.js';
+import { UNPARSED_EVENT } from './request-observer.js';
 import { whenClosed } from './when-closed.js';
 
 /**
- * Requests that may wait for their turn on one connection. Few clients pipeline at all; one that sends hundreds of
- * requests and reads no response wants the responses to fill our memory. One more is refused, and is the last.
+ * Requests in the queue of one connection. A client that sends many requests and reads no response could fill our memory
+ * with responses: the next request is refused, and its connection closes.
  */
 const MAX_PIPELINED = 16;
 
-/** What is known of a connection. */
-export interface Connection {
-  /** The response to the request that came last. */
+interface Connection {
+  /** The response to the latest request in the queue. */
   latest: ServerResponse;
-  /** Handles the requests that have not had their response yet; the first is in flight. */
-  readonly turns: (() => void)[];
-  /** Why the request that came last cannot be read to its end. */
-  broken?: ServiceError;
+  /** Set when the latest request is refused as soon as it is the first in the queue. */
+  refusal?: ServiceError;
+  /** Functions that handle the requests whose responses are not closed yet; the first one is in flight. */
+  readonly queue: (() => void)[];
 }
 
 const connections = new WeakMap<Socket, Connection>();
-
-/** Requests that are refused when their turn comes, for a reason that their connection has. */
-const refusals = new WeakMap<Request, ServiceError>();
 
 /** @returns undefined before the first request of a connection */
 export function connectionOf(socket: Socket): Connection | undefined {
@@ -35,52 +31,54 @@ export function connectionOf(socket: Socket): Connection | undefined {
 }
 
 /**
- * Handles the requests of one connection one after the other. Node would hand them over as they come, and a
- * response that waits behind another never learns that its connection closed: whatever was opened for it, and
- * its place among the pending requests, would be lost for good.
+ * Handles the requests of one connection one after the other. Node would start them all at once, and a response that
+ * waits behind another one is never closed when the connection is: the resources of its request would be lost.
  */
 export function handleInTurn(app: Application, server: Server): RequestListener {
   return (incoming, outgoing) => {
     const request = incoming as Request;
     const response = outgoing as Response;
     const { socket } = request;
-    // RFC 9112 section 9.6: nothing that comes behind the last response is handled.
+    // RFC 9112 section 9.6: no request after the last response is handled.
     if (!socket.writable) return;
     let connection = connections.get(socket);
     if (connection === undefined) {
-      connection = { latest: response, turns: [] };
+      connection = { latest: response, queue: [] };
       connections.set(socket, connection);
     }
+    // A refused request is the last one of its connection.
+    if (connection.refusal !== undefined) return;
     connection.latest = response;
-    const { turns } = connection;
-    if (turns.length > MAX_PIPELINED) return;
-    const isLast = turns.length === MAX_PIPELINED;
-    // What is not read any more need not be remembered.
-    if (isLast) socket.pause();
-    turns.push(() => {
+    const { queue } = connection;
+    if (queue.length === MAX_PIPELINED) {
+      connection.refusal = overloaded();
+      // Later requests would be ignored, so they are not even received.
+      socket.pause();
+    }
+    queue.push(() => {
       whenClosed(response, () => {
-        turns.shift();
-        if (socket.writable) turns[0]?.();
+        queue.shift();
+        if (socket.writable) queue[0]?.();
       });
-      const broken = response === connection.latest ? connection.broken : undefined;
-      const refusal = isLast ? overloaded() : broken;
-      if (refusal !== undefined) {
-        refusals.set(request, refusal);
-        response.setHeader('Connection', 'close');
-      }
-      app(request, response, giveUp(request, response, server));
+      if (refusalOf(socket, response) !== undefined) response.setHeader('Connection', 'close');
+      app(request, response, refuseUnroutable(request, response, server));
     });
-    if (turns.length === 1) turns[0]!();
+    if (queue.length === 1) queue[0]!();
   };
 }
 
-/** Refuses the request that is one too many in the queue of its connection, or cannot be read to its end. */
-export function refuseAtItsTurn(request: Request, _response: Response, next: NextFunction): void {
-  next(refusals.get(request));
+/** A middleware that refuses one request too many in the queue of a connection, or one that cannot be read to its end. */
+export function refuseAtItsTurn({ socket }: Request, response: Response, next: NextFunction): void {
+  next(refusalOf(socket, response));
 }
 
-/** For what Express cannot even look for a route for, such as `GET http://`; it would send a page. */
-function giveUp(request: Request, response: Response, server: Server): NextFunction {
+function refusalOf(socket: Socket, response: ServerResponse): ServiceError | undefined {
+  const connection = connections.get(socket);
+  return connection?.latest === response ? connection.refusal : undefined;
+}
+
+/** Express calls this for a target without a path, such as `GET http://`; its own handler would send HTML. */
+function refuseUnroutable(request: Request, response: Response, server: Server): NextFunction {
   return (thrown?: unknown) => {
     const error =
       thrown === undefined

@@ -7,16 +7,15 @@ import { whenClosed } from './when-closed.js';
 export const BODY_LIMIT_SETTING = 'body limit';
 
 /**
- * Reads the body of a request. A body that is there already, as small bodies are, is taken without
- * listening for its pieces.
+ * Reads the body of a request. A body that has arrived already, as small bodies have, is read without listeners and
+ * without a promise.
  *
- * @returns no promise if nothing is left to wait for
  * @throws ServiceError bodyTooLarge as soon as more than `BODY_LIMIT` is announced or has arrived; connectionClosed
  */
 export function readBody(request: Request, response: Response): Buffer | Promise<Buffer> {
   const limit = request.app.get(BODY_LIMIT_SETTING) as number;
   if (Number(request.headers['content-length'] ?? 0) > limit) throw bodyTooLarge(limit);
-  return isThere(request) ? takeBody(request, limit) : receiveBody(request, response, limit);
+  return hasArrived(request) ? takeBody(request, limit) : receiveBody(request, response, limit);
 }
 
 /** RFC 9112 section 6.3: without either header field, a request has no body. */
@@ -24,24 +23,20 @@ export function announcesBody({ headers }: Request): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
 }
 
-/**
- * Whether nothing is left to wait for: small bodies come with the header. Node calls a request complete only after
- * all that its last piece sets off, this included.
- */
-function isThere(request: Request): boolean {
+/** A body that came with the header has its full length here, before Node sets `complete`. */
+function hasArrived(request: Request): boolean {
   return request.complete || request.readableLength === Number(request.headers['content-length']);
 }
 
 function takeBody(request: Request, limit: number): Buffer {
   const length = request.readableLength;
   if (length > limit) throw bodyTooLarge(limit);
-  // Not read(): it returns the first piece of those that arrived.
+  // Without a length, read() would return only the first of several chunks.
   return (request.read(length) as Buffer | null) ?? Buffer.alloc(0);
 }
 
 function receiveBody(request: Request, response: Response, limit: number): Promise<Buffer> {
-  // RFC 9110 section 10.1.1: a client that asked may send its body now that nothing speaks against it. What
-  // HTTP/1.0 asks is ignored.
+  // RFC 9110 section 10.1.1: the client waits for permission to send its body; HTTP/1.0 does not know this exchange.
   if (request.headers.expect !== undefined && request.httpVersion === '1.1') {
     response.writeContinue();
   }

@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 
-/** RFC 3986 section 3.2: a name or an address, and perhaps a port. */
+/** RFC 3986 section 3.2: a name or an address, and an optional port. */
 const HOST = /^(\[[0-9a-f:.]+\]|[\w.~!$&'()*+;=%-]*)(:\d*)?$/i;
 
 /**
- * A middleware that refuses what Node lets through, and RFC 9112 does not: an HTTP/1.1 request without Host, or with one
- * that is none (section 3.2), and a body in a transfer coding other than chunked, which would be taken for plain
+ * A middleware that refuses requests which Node accepts although RFC 9112 forbids them: HTTP/1.1 without a valid Host
+ * (section 3.2), and a body in a transfer coding other than chunked, which would be read as if it were plain
  * (section 6.1).
  */
 export function refuseBadRequest(
@@ -19,15 +19,11 @@ export function refuseBadRequest(
   next(problem === undefined ? undefined : new ServiceError(ErrorCode.badRequest, problem));
 }
 
-function problemOf({
-  httpVersion,
-  httpVersionMajor,
-  headers,
-}: IncomingMessage): string | undefined {
-  if (httpVersionMajor !== 1) return 'The service speaks HTTP/1.1.';
-  const { host, 'transfer-encoding': transferCoding } = headers;
-  const isHostGood = host === undefined ? httpVersion !== '1.1' : HOST.test(host);
-  if (!isHostGood) return 'The Host header is missing, or not one host.';
+function problemOf(request: IncomingMessage): string | undefined {
+  if (request.httpVersionMajor !== 1) return 'The service speaks HTTP/1.1.';
+  const { host, 'transfer-encoding': transferCoding } = request.headers;
+  const isHostValid = host === undefined ? request.httpVersion !== '1.1' : HOST.test(host);
+  if (!isHostValid) return 'The Host header is missing, or not one host.';
   if (transferCoding !== undefined && transferCoding.toLowerCase() !== 'chunked') {
     return 'The body is in a transfer coding that the service does not know: send it plain, or with Transfer-Encoding: chunked.';
   }

@@ -1,27 +1,32 @@
+import { randomUUID } from 'node:crypto';
+import type { Server } from 'node:http';
 import { Inject, Injectable } from '@nestjs/common';
 import { SpanStatusCode } from '@opentelemetry/api';
 import type { NextFunction, Request, Response } from 'express';
-import type { Server } from 'node:http';
+import type { Logger } from 'pino';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { ErrorCode, statusOf } from '../errors/error-codes.js';
 import { sentError } from '../errors/send-error.js';
 import type { ServiceError } from '../errors/service-error.js';
-import type { Logger } from 'pino';
 import { REQUEST_LOGGER } from '../logging/logging.module.js';
 import { startRequestSpan, withRequestSpan } from '../tracing/tracing.js';
-import { requestIdOf } from './request-id.js';
-import { UNPARSED_EVENT } from './unparsed-event.js';
 import { whenClosed } from './when-closed.js';
 
-/** From a millisecond to the longest a request may take. */
+/** Emitted by the server with a ServiceError that was sent before any middleware could see the request. */
+export const UNPARSED_EVENT = 'unparsed';
+
+/** From a millisecond to the longest time that a request may take. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Labels must not grow with what clients think of. */
+/** Every other method is labelled "other": clients must not be able to create labels. */
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST']);
 const UNMATCHED = 'unmatched';
 const UNPARSED = 'unparsed';
 
-/** Logs, measures and traces every request, once, when it is over. */
+/** Another id could break a log entry or fill a disk. */
+const WELL_FORMED_ID = /^[\w.:-]{1,128}$/;
+
+/** Logs, measures and traces every request once, when its response is closed. */
 @Injectable()
 export class RequestObserver {
   private readonly durations: Histogram<'route' | 'method' | 'status'>;
@@ -45,22 +50,20 @@ export class RequestObserver {
     });
   }
 
-  /** Observes what never becomes a request: what the HTTP parser refused, and connections beyond the limit. */
+  /** Counts the errors of the HTTP parser, which no middleware sees, and connections beyond the limit. */
   watch(server: Server): void {
-    server.on(UNPARSED_EVENT, (error: ServiceError) => this.observeUnparsed(error));
+    server.on(UNPARSED_EVENT, ({ code }: ServiceError) => {
+      const status = statusOf(code);
+      this.durations.observe({ route: UNPARSED, method: 'other', status }, 0);
+      this.logger.info({ route: UNPARSED, status, error: code }, 'request');
+    });
     server.on('drop', () => this.drops.inc());
   }
 
-  private observeUnparsed(error: ServiceError): void {
-    const status = statusOf(error.code);
-    this.durations.observe({ route: UNPARSED, method: 'other', status }, 0);
-    this.logger.info({ route: UNPARSED, status, error: error.code }, 'request');
-  }
-
-  /** A middleware, the first of all: `next` runs within the trace of the request. */
+  /** The first middleware: `next` runs in the trace of the request. */
   readonly observe = (request: Request, response: Response, next: NextFunction): void => {
     const startedAt = performance.now();
-    const requestId = requestIdOf(request.headers['x-request-id']);
+    const requestId = requestIdOf(request);
     response.setHeader('X-Request-Id', requestId);
     const span = startRequestSpan(request);
 
@@ -68,7 +71,7 @@ export class RequestObserver {
       const milliseconds = performance.now() - startedAt;
       const route = (request.route as { path: string } | undefined)?.path ?? UNMATCHED;
       const error = sentError(response);
-      // A client that went away before its response began leaves no status.
+      // 499: the client closed the connection before the response began.
       const status = response.headersSent ? response.statusCode : 499;
       this.durations.observe(
         { route, method: KNOWN_METHODS.has(request.method) ? request.method : 'other', status },
@@ -99,7 +102,7 @@ export class RequestObserver {
     withRequestSpan(span, next);
   };
 
-  /** A 5xx that has a cause to be found is an error. Of 50301 there are many at once, and 50302 is no fault. */
+  /** Overload (50301) would flood the log with errors, and a shutdown (50302) is no fault. */
   private log(entry: object, status: number, error: ServiceError | undefined): void {
     if (status < 500 || error?.code === ErrorCode.shuttingDown) {
       this.logger.info(entry, 'request');
@@ -109,4 +112,10 @@ export class RequestObserver {
       this.logger.error({ ...entry, err: error?.cause }, error?.message ?? 'request');
     }
   }
+}
+
+/** The id that the client or a proxy sent in `X-Request-Id`, or a new one. */
+function requestIdOf({ headers }: Request): string {
+  const id = headers['x-request-id'];
+  return typeof id === 'string' && WELL_FORMED_ID.test(id) ? id : randomUUID();
 }

@@ -1,24 +1,21 @@
 import { createHash } from 'node:crypto';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import helmet from 'helmet';
+import helmet, { xContentTypeOptions } from 'helmet';
 
-/** A middleware that keeps browsers from taking a response for something else than its Content-Type says. */
-export function noSniff(_request: Request, response: Response, next: NextFunction): void {
-  response.setHeader('X-Content-Type-Options', 'nosniff');
-  next();
-}
+/** A middleware that makes browsers trust the Content-Type of a response. */
+export const noSniff: RequestHandler = xContentTypeOptions();
 
 /**
- * The header fields that a browser needs to show Swagger UI in safety.
+ * The header fields with which a browser shows Swagger UI safely.
  *
- * @param baseUrl the address that try-it-out calls, where it is not the page's own
+ * @param baseUrl the address that requests from the page go to, if it is not the page's own
  */
 export function securityHeaders(baseUrl: string | undefined): RequestHandler {
   const otherHeaders = helmet({
-    // Added below: it depends on the page.
+    // Set below, because the policy depends on the page.
     contentSecurityPolicy: false,
     xFrameOptions: { action: 'deny' },
-    // The service does not know whether a proxy speaks TLS for it.
+    // The service does not know whether a proxy in front of it uses TLS.
     strictTransportSecurity: false,
   });
   return (request: Request, response: Response, next: NextFunction) => {
@@ -26,7 +23,7 @@ export function securityHeaders(baseUrl: string | undefined): RequestHandler {
       response.setHeader('Content-Security-Policy', contentSecurityPolicy(baseUrl, html));
     allowStylesOf('');
     const send = response.send.bind(response);
-    // The page is known when it is sent: the hashes of its inline styles change with the version of the library.
+    // The inline styles are known only when the page is sent, because the library generates them.
     response.send = (body?: unknown) => {
       if (typeof body === 'string') allowStylesOf(body);
       return send(body);
@@ -35,13 +32,13 @@ export function securityHeaders(baseUrl: string | undefined): RequestHandler {
   };
 }
 
-/** Allows what the page loads, and nothing else: a script that somebody smuggles in could read the token. */
+/** Allows only the files of the page: an injected script could read the token. */
 function contentSecurityPolicy(baseUrl: string | undefined, html: string): string {
   return [
     "default-src 'none'",
     "script-src 'self'",
     ["style-src 'self'", ...inlineStyles(html)].join(' '),
-    // The style sheet holds its icons as data: addresses.
+    // The style sheet contains its icons as data: URLs.
     "img-src 'self' data:",
     ["connect-src 'self'", ...(baseUrl === undefined ? [] : [sourceOf(baseUrl)])].join(' '),
     "base-uri 'none'",
@@ -50,14 +47,14 @@ function contentSecurityPolicy(baseUrl: string | undefined, html: string): strin
   ].join('; ');
 }
 
-/** Allows the `<style>` elements and `style` attributes of the page by their hashes; attributes need the keyword, too. */
+/** Hashes of the `<style>` elements and `style` attributes; attributes need the keyword, too. */
 function inlineStyles(html: string): string[] {
   const styles = [...html.matchAll(/<style>(.*?)<\/style>/gs), ...html.matchAll(/ style="(.*?)"/g)];
   const hashes = styles.map(([, style]) => createHash('sha256').update(style!).digest('base64'));
   return hashes.length === 0 ? [] : ["'unsafe-hashes'", ...hashes.map((it) => `'sha256-${it}'`)];
 }
 
-/** The origin, or all of its scheme where the host is an IPv6 address, which a policy cannot name. */
+/** The origin; for an IPv6 address, which a policy cannot contain, every address with the same scheme. */
 function sourceOf(url: string): string {
   const { hostname, origin, protocol } = new URL(url);
   return hostname.startsWith('[') ? protocol : origin;

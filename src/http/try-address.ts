@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 
 /**
- * Opens an address and closes it again.
+ * Opens an address and closes it again, to find out whether it is free.
  *
- * @param port 0 for any that is free
+ * @param port 0 for any free port
  * @returns the port
  * @throws the error of the socket, such as EADDRINUSE
  */

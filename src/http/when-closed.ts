@@ -1,4 +1,3 @@
-/** A request, a response or a socket. */
 interface Closable {
   /** Whether `close` was emitted, or is about to be. */
   readonly closed: boolean;
@@ -6,10 +5,12 @@ interface Closable {
 }
 
 /**
- * Gives back what a request takes: calls `release` once, when `stream` closes, or now if it is closed already.
+ * Calls `release` once, when `stream` closes, or now if it is closed already.
  *
- * A client may reset its connection while its token is looked up. `close` is emitted once, so a listener that is added
- * after that would never be called, and what it gives back would be lost.
+ * A client may reset its connection while its token is looked up. A listener for `close` that is added later would never
+ * be called, and the resources of the request would never be released.
+ *
+ * @param stream a request, a response or a socket
  */
 export function whenClosed(stream: Closable, release: () => void): void {
   if (stream.closed) release();

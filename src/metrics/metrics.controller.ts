@@ -9,7 +9,6 @@ import { MetricsService } from './metrics.service.js';
 export class MetricsController {
   constructor(private readonly metrics: MetricsService) {}
 
-  /** For Prometheus, which sends a bearer token like every client. */
   @Get()
   @ForMetricsToken()
   @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)

@@ -4,7 +4,7 @@ import { MetricsController } from './metrics.controller.js';
 import { MetricsService } from './metrics.service.js';
 import { createRegistry, workerRestarts } from './registry.js';
 
-/** Offers the registry; every feature declares its own metrics in it. */
+/** Provides the registry, in which each feature declares its own metrics. */
 @Global()
 @Module({
   controllers: [MetricsController],
@@ -15,7 +15,7 @@ import { createRegistry, workerRestarts } from './registry.js';
       useFactory: () => {
         const registry = createRegistry();
         workerRestarts(registry);
-        // Of all workers, the sum is shown.
+        // The metrics of all workers are summed up, so each worker counts one.
         new Gauge({
           name: 'plant_store_workers',
           help: 'Processes that serve requests.',

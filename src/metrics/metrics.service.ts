@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Registry } from 'prom-client';
 
-/** What this instance of the service measured: one process, or all its workers. */
+/** The metrics of the service: of one process, or of all its workers. */
 @Injectable()
 export class MetricsService {
   private source: () => Promise<string>;
@@ -10,7 +10,7 @@ export class MetricsService {
     this.source = () => registry.metrics();
   }
 
-  /** Lets a worker show the metrics of all workers. */
+  /** Replaces the metrics of this process, so that a worker can show those of all workers. */
   readFrom(source: () => Promise<string>): void {
     this.source = source;
   }

@@ -1,13 +1,13 @@
 import { collectDefaultMetrics, Counter, Registry } from 'prom-client';
 
-/** A registry with what every process measures of itself. */
+/** A registry with the default metrics of a Node process. */
 export function createRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   return registry;
 }
 
-/** Declares how often workers died. Every process shows it: a metric that is missing alerts nobody. */
+/** Every process declares this counter, also without workers: an alert on a missing metric would never fire. */
 export function workerRestarts(registry: Registry): Counter {
   return new Counter({
     name: 'plant_store_worker_restarts_total',

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { INestApplication } from '@nestjs/common';
-import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import { SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 
 type SchemaOrReference = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>[string];
 type Schema = Exclude<SchemaOrReference, { $ref: string }>;
 
-/** Without a setting, clients find the service where they found the document. */
+/** Relative to the document, so that clients use the address from which they read it. */
 const DEFAULT_BASE_URL = '.';
 
 /**
@@ -14,54 +14,42 @@ const DEFAULT_BASE_URL = '.';
  * @param baseUrl the default of the server variable `base_url`, without a slash at the end
  */
 export function buildDocument(app: INestApplication, baseUrl = DEFAULT_BASE_URL): OpenAPIObject {
-  const config = new DocumentBuilder()
-    .setOpenAPIVersion('3.1.0')
-    .setTitle('OpenAPI Plant Store')
-    .setVersion('1.0.0')
-    .setLicense('MIT', '')
-    .addServer('{base_url}', undefined, {
-      base_url: { default: baseUrl, description: 'Where the service is reached' },
-    })
-    .addBearerAuth({ type: 'http', scheme: 'bearer' }, 'bearerAuth')
-    .addSecurityRequirements('bearerAuth')
-    .build();
-  return tidy(SwaggerModule.createDocument(app, config, { autoTagControllers: false }));
-}
-
-/** Removes what the generator adds without being asked, and writes inheritance as the specification does. */
-function tidy({
-  info,
-  paths,
-  components,
-  servers,
-  security,
-  openapi,
-}: OpenAPIObject): OpenAPIObject {
+  const service: Omit<OpenAPIObject, 'paths'> = {
+    openapi: '3.1.0',
+    info: { title: 'OpenAPI Plant Store', version: '1.0.0', license: { name: 'MIT' } },
+    servers: [
+      {
+        url: '{base_url}',
+        variables: { base_url: { default: baseUrl, description: 'Where the service is reached' } },
+      },
+    ],
+    security: [{ bearerAuth: [] }],
+  };
+  const { paths, components } = SwaggerModule.createDocument(app, service, {
+    autoTagControllers: false,
+  });
   for (const operations of Object.values(paths)) {
     for (const operation of Object.values(operations) as { parameters?: unknown[] }[]) {
       if (operation.parameters?.length === 0) delete operation.parameters;
     }
   }
   return {
-    openapi,
-    info: { title: info.title, version: info.version, license: { name: 'MIT' } },
-    servers: servers ?? [],
-    security: security ?? [],
+    ...service,
     paths,
     components: {
       securitySchemes: { bearerAuth: { type: 'http', scheme: 'bearer' } },
-      schemas: withInheritance((components?.schemas ?? {}) as Record<string, Schema>),
+      schemas: withInheritance(components?.schemas as Record<string, Schema>),
     },
   };
 }
 
-/** The generator writes inherited properties out: a schema that has all properties of another one extends it. */
+/** The generator repeats inherited properties: a schema with all properties of another one becomes its extension. */
 function withInheritance(schemas: Record<string, Schema>): Record<string, Schema> {
   const entries = Object.entries(schemas);
   return Object.fromEntries(
     entries.map(([name, schema]) => {
       const base = entries.find(([, other]) => isBaseOf(other, schema));
-      return [name, base === undefined ? schema : extend(base[0], schema, base[1])];
+      return [name, base === undefined ? schema : extend(base[0], base[1], schema)];
     }),
   );
 }
@@ -74,20 +62,16 @@ function isBaseOf({ properties: own = {} }: Schema, { properties = {} }: Schema)
   );
 }
 
-/** What a schema adds to the one it extends. */
-function extend(
-  base: string,
-  { properties = {}, required = [] }: Schema,
-  baseSchema: Schema,
-): Schema {
-  const isOwn = (name: string) => !(name in (baseSchema.properties ?? {}));
+function extend(baseName: string, base: Schema, { properties, required }: Schema): Schema {
+  const isOwn = (name: string) => !(name in base.properties!);
+  const ownProperties = Object.entries(properties!).filter(([name]) => isOwn(name));
   return {
     allOf: [
-      { $ref: `#/components/schemas/${base}` },
+      { $ref: `#/components/schemas/${baseName}` },
       {
         type: 'object',
-        properties: Object.fromEntries(Object.entries(properties).filter(([name]) => isOwn(name))),
-        required: required.filter(isOwn),
+        properties: Object.fromEntries(ownProperties),
+        required: required!.filter(isOwn),
       },
     ],
   };

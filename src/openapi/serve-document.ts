@@ -5,14 +5,14 @@ import { securityHeaders } from '../http/security-headers.js';
 import { buildDocument } from './document.js';
 
 /**
- * Serves the document at /openapi.json and /openapi.yaml, and Swagger UI at /docs, to which it sends browsers that ask
- * for /. Open to everybody.
+ * Serves the document at /openapi.json and /openapi.yaml, and Swagger UI at /docs, without a token. Browsers are
+ * redirected from / to /docs.
  */
 export function serveDocument(app: NestExpressApplication, baseUrl: string | undefined): void {
-  // All links on the page are relative to /docs; from /docs/ they would lead astray.
   const express = app.getHttpAdapter().getInstance() as Application;
   express.use(redirectBrowser);
   express.use('/docs', securityHeaders(baseUrl));
+  // The links on the page are relative to /docs, and would be wrong at /docs/.
   express.get('/docs/', (_request: Request, response: Response) => {
     response.redirect(308, '../docs');
   });
@@ -21,30 +21,27 @@ export function serveDocument(app: NestExpressApplication, baseUrl: string | und
     yamlDocumentUrl: 'openapi.yaml',
     customSiteTitle: 'Plant Store',
     swaggerOptions: {
-      // What a relative `base_url` is relative to; behind a proxy, the page knows its prefix and we do not.
+      // A relative `base_url` is resolved against this URL; only the browser knows the path prefix of a proxy.
       url: './openapi.json',
       persistAuthorization: true,
       tryItOutEnabled: true,
       displayRequestDuration: true,
-      // Without the bar on top: its logo inserts a style that the Content-Security-Policy refuses.
+      // The default layout has a logo with an inline style, which the Content-Security-Policy blocks.
       layout: 'BaseLayout',
     },
   });
 }
 
 /**
- * No route: for every other client there is nothing at /, so other methods are refused with 404 as well, and not with
- * 405 and an Allow that promises a GET.
+ * A middleware and not a route, because / exists only for browsers: with a route, another method would get a 405 with
+ * `Allow: GET` instead of a 404.
  */
 function redirectBrowser(request: Request, response: Response, next: NextFunction): void {
-  if (request.path !== '/' || !['GET', 'HEAD'].includes(request.method)) {
-    next();
-    return;
-  }
+  if (request.path !== '/' || !['GET', 'HEAD'].includes(request.method)) return next();
   response.vary('Accept');
-  // Of a client that takes everything (*/*), nobody knows that a person sits in front of it.
+  // `accepts` alone is also true for */*, the default of clients that are not browsers.
   const isBrowser = /\btext\/html\b/i.test(request.headers.accept ?? '') && request.accepts('html');
-  // Relative: the prefix of a proxy stays.
+  // A relative address keeps the path prefix of a proxy.
   if (isBrowser) response.redirect(302, 'docs');
   else next();
 }

@@ -1,14 +1,12 @@
-import { Injectable } from '@nestjs/common';
-import { Gauge, Histogram, Registry } from 'prom-client';
+import { Gauge, Histogram, type Registry } from 'prom-client';
 
-/** Shows how well plants share statements. */
-@Injectable()
+/** The metrics of the batches: a larger batch stores more plants with one statement. */
 export class BatchMetrics {
   private readonly sizes: Histogram;
   private readonly waits: Histogram;
-  private queueLength: () => number = () => 0;
 
-  constructor(registry: Registry) {
+  /** @param queueLength the number of plants in the queue now */
+  constructor(registry: Registry, queueLength: () => number) {
     const registers = [registry];
     this.sizes = new Histogram({
       name: 'plant_store_batch_size',
@@ -22,25 +20,17 @@ export class BatchMetrics {
       buckets: [0.0001, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1],
       registers,
     });
-    const queueLength = () => this.queueLength();
-    new Gauge({
+    const gauge: Gauge = new Gauge({
       name: 'plant_store_batch_waiting',
       help: 'Plants in the queue for a batch.',
       registers,
-      collect() {
-        this.set(queueLength());
-      },
+      collect: () => gauge.set(queueLength()),
     });
   }
 
-  /** @param queueLength how many plants are in the queue now */
-  watch(queueLength: () => number): void {
-    this.queueLength = queueLength;
-  }
-
-  /** @param waited milliseconds */
-  observe(size: number, waited: number): void {
+  /** @param wait of the first plant, in milliseconds */
+  observe(size: number, wait: number): void {
     this.sizes.observe(size);
-    this.waits.observe(waited / 1000);
+    this.waits.observe(wait / 1000);
   }
 }

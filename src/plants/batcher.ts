@@ -19,40 +19,39 @@ interface Queued<Item, Outcome> {
   readonly reject: (error: unknown) => void;
 }
 
-/** What became of one item of a batch. */
 type Result<Outcome> = { readonly outcome: Outcome } | { readonly error: unknown };
 
 /**
- * Of a longer queue, half is sent, and half waits for the next batch. If all of it were sent, the service would have
- * nothing to do until it is stored, and then the database nothing until all responses are written.
+ * Half of a longer queue is sent, and the rest stays for the next batch. With the whole queue in one batch, the service
+ * would be idle until it is stored, and then the database until all responses are written.
  */
-const UNDIVIDED = 32;
+const MAX_UNDIVIDED = 32;
 
 /**
- * Combines items that are queued at the same moment into one piece of work (a group commit, at the level of the
- * application). No item waits for others to come: it is sent in this turn of the event loop, with the items of the same
- * turn, unless as many batches as allowed are in flight; then with the items that came in the meantime.
+ * Combines items in a queue into batches (a group commit in the application). An item does not wait for others: it is
+ * sent in the turn of the event loop in which it was added, with the other items of that turn. Only when too many
+ * batches are in flight, it stays in the queue until one of them ends.
  */
 export class Batcher<Item, Outcome> {
   private readonly queue: Queued<Item, Outcome>[] = [];
   private inFlight = 0;
   private isDispatchPlanned = false;
 
-  /**
-   * @param run does the work of a batch, and returns the outcomes in the order of the items
-   */
+  /** @param run does the work of a batch, and returns the outcomes in the order of the items */
   constructor(
     private readonly run: (items: readonly Item[]) => Promise<readonly Outcome[]>,
     private readonly limits: BatchLimits,
     private readonly metrics?: BatchMetrics,
-  ) {
-    metrics?.watch(() => this.queue.length);
+  ) {}
+
+  get queueLength(): number {
+    return this.queue.length;
   }
 
   /**
    * @returns the outcome of this item
-   * @throws ServiceError overloaded when the queue is full, or this item was in it for too long; or what `run` throws
-   *   for a batch of this item alone
+   * @throws ServiceError overloaded when the queue is full, or this item was in it for too long; or the error of
+   *   `run` for a batch of this item alone
    */
   add(item: Item): Promise<Outcome> {
     if (this.queue.length >= this.limits.queued) return Promise.reject(overloaded());
@@ -65,7 +64,7 @@ export class Batcher<Item, Outcome> {
   private planDispatch(): void {
     if (this.isDispatchPlanned || this.inFlight === this.limits.inFlight) return;
     this.isDispatchPlanned = true;
-    // After everything that has arrived was read.
+    // Runs after all requests that have arrived are read, so that their items join the batch.
     setImmediate(() => {
       this.isDispatchPlanned = false;
       this.dispatch();
@@ -79,7 +78,7 @@ export class Batcher<Item, Outcome> {
         continue;
       }
       const half = Math.ceil(this.queue.length / 2);
-      const batch = this.queue.splice(0, Math.min(Math.max(UNDIVIDED, half), this.limits.size));
+      const batch = this.queue.splice(0, Math.min(Math.max(MAX_UNDIVIDED, half), this.limits.size));
       this.metrics?.observe(batch.length, performance.now() - batch[0]!.since);
       void this.send(batch);
     }
@@ -89,7 +88,7 @@ export class Batcher<Item, Outcome> {
     this.inFlight++;
     const results = await this.resultsOf(batch);
     this.inFlight--;
-    // Before the responses are written: the database would wait for them.
+    // The next batch is sent before the responses are written, so that the database is not idle meanwhile.
     this.dispatch();
     batch.forEach(({ resolve, reject }, i) => {
       const result = results[i]!;
@@ -103,12 +102,12 @@ export class Batcher<Item, Outcome> {
       return (await this.run(batch.map(({ item }) => item))).map((outcome) => ({ outcome }));
     } catch (error) {
       if (error instanceof ServiceError) {
-        // The database is away: the items in the queue would meet the same, only later.
+        // The database is unavailable: the items in the queue would fail in the same way, only later.
         for (const { reject } of this.queue.splice(0)) reject(error);
         return batch.map(() => ({ error }));
       }
       if (batch.length === 1) return [{ error }];
-      // One item made the batch fail; the others must not.
+      // One item made the batch fail: run each item alone, so that the others succeed.
       return (await Promise.all(batch.map((one) => this.resultsOf([one])))).flat();
     }
   }

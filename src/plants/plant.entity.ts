@@ -1,9 +1,9 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** A stored plant. Rows are only ever inserted: a plant is stored once, for good. */
+/** A stored plant. Rows are only inserted, never changed. */
 @Entity('plants')
 export class PlantEntity {
-  /** An int64, as decimal digits: TypeORM reads bigint as text, a JavaScript number would round it. */
+  /** An int64 as decimal digits, as TypeORM reads bigint: a JavaScript number would round it. */
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'plants_pkey' })
   id: string;
 

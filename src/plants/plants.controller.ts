@@ -3,8 +3,7 @@ import { ApiBody, ApiOperation } from '@nestjs/swagger';
 import { AdmissionGuard } from '../http/admission.guard.js';
 import { JsonBody } from '../http/json-body.js';
 import { CreatePlantResponses } from './create-plant.responses.js';
-import { NewPlant } from './dto/new-plant.js';
-import type { Plant } from './dto/plant.js';
+import { NewPlant, type Plant } from './dto/plant.js';
 import { PlantsService } from './plants.service.js';
 
 @Controller('plants')

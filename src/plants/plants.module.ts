@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { BatchMetrics } from './batch-metrics.js';
 import { PlantEntity } from './plant.entity.js';
 import { PlantsController } from './plants.controller.js';
 import { PlantsRepository } from './plants.repository.js';
@@ -9,6 +8,6 @@ import { PlantsService } from './plants.service.js';
 @Module({
   imports: [TypeOrmModule.forFeature([PlantEntity])],
   controllers: [PlantsController],
-  providers: [PlantsService, PlantsRepository, BatchMetrics],
+  providers: [PlantsService, PlantsRepository],
 })
 export class PlantsModule {}

@@ -3,12 +3,12 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { QueryResult } from 'pg';
 import { Repository } from 'typeorm';
 import { runStatement } from '../database/run-statement.js';
-import type { NewPlant } from './dto/new-plant.js';
+import type { NewPlant } from './dto/plant.js';
 import { PlantEntity } from './plant.entity.js';
 
 /**
- * Of all plants with one id, the primary key lets exactly one in. The rows that come back are those that were inserted;
- * the number of rows in the response is not to be believed: Citus counts what was selected.
+ * The primary key lets exactly one plant with an id in. RETURNING gives the ids that were inserted; the row count of the
+ * result is not reliable, because Citus counts the rows of the SELECT.
  */
 const INSERT = `
   INSERT INTO plants (id, name, tag) VALUES ($1, $2, $3)
@@ -23,10 +23,8 @@ const INSERT_MANY = `
 
 const SELECT = 'SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])';
 
-/** A plant as the database holds it; the id is its digits. */
+/** A plant as the database returns it, with the id as decimal digits. */
 export type StoredPlant = Pick<PlantEntity, 'id' | 'name' | 'tag'>;
-
-type InsertedRow = Pick<PlantEntity, 'id'>;
 
 @Injectable()
 export class PlantsRepository {
@@ -35,14 +33,21 @@ export class PlantsRepository {
   /**
    * Inserts the plants whose ids are free.
    *
-   * @param plants each with another id
-   * @returns the ids that were free, and are taken now
+   * @param plants without two of the same id
+   * @returns the ids of the inserted plants
    * @throws ServiceError databaseUnavailable
    */
   async insert(plants: readonly NewPlant[]): Promise<bigint[]> {
+    // Two processes that insert the same ids in different orders would wait for each other.
+    const sorted = plants.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const columns = [
+      sorted.map(({ id }) => id),
+      sorted.map(({ name }) => name),
+      sorted.map(({ tag }) => tag ?? null),
+    ];
     const { rows } = await (plants.length === 1
-      ? this.insertOne(plants[0]!)
-      : this.insertMany(plants));
+      ? this.run<Pick<StoredPlant, 'id'>>(INSERT, columns.flat())
+      : this.run<Pick<StoredPlant, 'id'>>(INSERT_MANY, columns));
     return rows.map(({ id }) => BigInt(id));
   }
 
@@ -55,24 +60,7 @@ export class PlantsRepository {
     return rows;
   }
 
-  private insertOne({ id, name, tag }: NewPlant): Promise<QueryResult<InsertedRow>> {
-    return this.run<InsertedRow>(INSERT, [id, name, tag ?? null]);
-  }
-
-  private insertMany(plants: readonly NewPlant[]): Promise<QueryResult<InsertedRow>> {
-    // Two processes that insert the same ids in different orders would wait for each other.
-    const sorted = plants.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    return this.run<InsertedRow>(INSERT_MANY, [
-      sorted.map(({ id }) => id),
-      sorted.map(({ name }) => name),
-      sorted.map(({ tag }) => tag ?? null),
-    ]);
-  }
-
-  private run<Row extends object>(
-    sql: string,
-    parameters: readonly unknown[],
-  ): Promise<QueryResult<Row>> {
+  private run<Row extends object>(sql: string, parameters: unknown[]): Promise<QueryResult<Row>> {
     return runStatement<Row>(this.plants.manager.dataSource, sql, parameters);
   }
 }

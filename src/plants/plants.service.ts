@@ -6,13 +6,10 @@ import { ServiceError } from '../errors/service-error.js';
 import { inSpan } from '../tracing/tracing.js';
 import { BatchMetrics } from './batch-metrics.js';
 import { Batcher } from './batcher.js';
-import type { NewPlant } from './dto/new-plant.js';
-import type { Plant } from './dto/plant.js';
+import type { NewPlant, Plant } from './dto/plant.js';
 import { PlantsRepository, type StoredPlant } from './plants.repository.js';
 
-/**
- * What became of a plant: it is stored, now or before; or it was refused, because its id belongs to a different plant.
- */
+/** Repeated: the same plant was stored before. Refused: the id belongs to a different plant. */
 type Outcome = 'created' | 'repeated' | 'refused';
 
 @Injectable()
@@ -22,20 +19,18 @@ export class PlantsService {
 
   constructor(
     private readonly plants: PlantsRepository,
-    @Inject(CONFIG) config: Config,
-    batchMetrics: BatchMetrics,
+    @Inject(CONFIG) { database, http }: Config,
     registry: Registry,
   ) {
-    const { batchSize, batchesInFlight, timeout } = config.database;
     this.batcher = new Batcher(
       (batch) => this.store(batch),
       {
-        size: batchSize,
-        inFlight: batchesInFlight,
-        queued: config.http.maxPendingRequests,
-        wait: timeout,
+        size: database.batchSize,
+        inFlight: database.batchesInFlight,
+        queued: http.maxPendingRequests,
+        wait: database.timeout,
       },
-      batchMetrics,
+      new BatchMetrics(registry, () => this.batcher.queueLength),
     );
     this.outcomes = new Counter({
       name: 'plant_store_plants_total',
@@ -63,37 +58,28 @@ export class PlantsService {
     return tag === undefined ? { name } : { name, tag };
   }
 
-  /** Stores the plants of a batch, each with an outcome of its own. */
+  /** @returns the outcome of each plant, in the same order */
   private async store(plants: readonly NewPlant[]): Promise<Outcome[]> {
-    // One statement takes an id once: the first plant that has it is sent, the others are compared.
+    // One statement can insert an id once: of several plants with one id, only the first is sent.
     const firsts = new Map<bigint, NewPlant>();
     for (const plant of plants) {
       if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
     }
-    const created = await this.plants.insert([...firsts.values()]);
-    if (created.length === plants.length) return plants.map(() => 'created');
-    return this.compare(plants, firsts, new Set(created));
-  }
+    const inserted = await this.plants.insert([...firsts.values()]);
+    if (inserted.length === plants.length) return plants.map(() => 'created');
 
-  /**
-   * Compares each plant with the one that is stored under its id. Stored plants never change, so a look after the insert
-   * cannot be outdated.
-   */
-  private async compare(
-    plants: readonly NewPlant[],
-    firsts: ReadonlyMap<bigint, NewPlant>,
-    created: ReadonlySet<bigint>,
-  ): Promise<Outcome[]> {
+    const created = new Set(inserted);
     const taken = [...firsts.keys()].filter((id) => !created.has(id));
+    // Stored plants never change, so reading them after the insert is safe.
     const found = taken.length > 0 ? await this.plants.find(taken) : [];
     const stored = new Map(found.map((plant) => [BigInt(plant.id), plant]));
     return plants.map((plant) => {
       const { id } = plant;
-      if (created.has(id) && firsts.get(id) === plant) return 'created';
-      const other = created.has(id) ? firsts.get(id) : stored.get(id);
-      // Only an administrator removes plants: no outcome would be true.
-      if (other === undefined) throw new Error(`Plant ${id} was neither inserted nor found`);
-      return isSamePlant(plant, other) ? 'repeated' : 'refused';
+      const holder = created.has(id) ? firsts.get(id) : stored.get(id);
+      if (holder === plant) return 'created';
+      // An administrator removed the stored plant after the insert: every outcome would be wrong.
+      if (holder === undefined) throw new Error(`Plant ${id} was neither inserted nor found`);
+      return isSamePlant(plant, holder) ? 'repeated' : 'refused';
     });
   }
 }

@@ -1,9 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ValidateIf } from 'class-validator';
 import { JsonMember } from '../../http/json-member.js';
-import { IsExactText } from './is-exact-text.js';
+import { IsExactText, IsInt64 } from './rules.js';
 
-/** A plant as a client gets it back. */
+/** A plant in a response. */
 export class Plant {
   @ApiProperty({
     type: 'string',
@@ -14,7 +14,7 @@ export class Plant {
   @IsExactText()
   name: string;
 
-  // Not @IsOptional(): that would let null through.
+  // @IsOptional() would accept null.
   @ApiProperty({
     type: 'string',
     required: false,
@@ -25,4 +25,17 @@ export class Plant {
   @JsonMember()
   @IsExactText()
   tag?: string;
+}
+
+/** A plant in a request. */
+export class NewPlant extends Plant {
+  @ApiProperty({
+    type: 'integer',
+    format: 'int64',
+    description: 'Identification number of the plant',
+    examples: [1649503004888048],
+  })
+  @JsonMember()
+  @IsInt64()
+  id: bigint;
 }
