@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { findAccessTokens, mayHoldAccessToken } from '../auth/access-token.js';
+import { findAccessTokens, mayContainAccessToken } from '../auth/access-token.js';
 import type {
   AccessTokenInfo,
   AccessTokensService,
@@ -141,7 +141,7 @@ function noLiveToken(text: string): string {
   const reason =
     findAccessTokens(text).length > 0
       ? 'No token in this text is live.'
-      : mayHoldAccessToken(text)
+      : mayContainAccessToken(text)
         ? 'This is not a whole token: characters are missing or wrong. Paste all of it, or use its name or id.'
         : 'There is no live token of this name or id.';
   return `${reason} "./plant-store token list" shows all tokens.`;
@@ -151,7 +151,7 @@ const NAME = /^(?=.*[\p{L}\p{N}])[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,100}$/u;
 
 /** Names are shown in lists and logs, so they must be readable, and no tokens. */
 function checkName(name: string): void {
-  if (mayHoldAccessToken(name)) {
+  if (mayContainAccessToken(name)) {
     throw new UsageError(
       'This is a token or a part of one, not a name: no name has "plantstore_" in it.',
     );
