@@ -1,6 +1,6 @@
 import './v8-flags.js';
 import { createApp, listen } from './app.js';
-import { withAccessTokens } from './cli/cli.module.js';
+import { withAccessTokens } from './cli/database.js';
 import { Workers } from './cluster/workers.js';
 import { readConfig } from './config/config.js';
 import { openDatabase } from './database/open-database.js';

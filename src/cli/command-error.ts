@@ -1,4 +1,4 @@
-/** A command that could not be done. The message is for the operator. */
+/** A command that failed. The message is for the operator. */
 export class CommandError extends Error {
   override readonly name: string = 'CommandError';
   readonly exitCode: number = 1;
