@@ -17,7 +17,7 @@ import { buildDocument } from './openapi/document.js';
 import { serveDocument } from './openapi/serve-document.js';
 
 /**
- * Builds the service. Production, tests and the benchmark use only this function.
+ * Builds the service. Production and tests use only this function.
  *
  * @param config with the address of a database whose schema is up to date
  * @returns the application, initialised and not yet listening
@@ -44,7 +44,7 @@ export async function createApp(
   );
   await app.init();
   observer.watch(app.getHttpServer());
-  // Only now, because Nest's messages about its modules and routes are noise in a log.
+  // Set after the start, because Nest's messages about its modules and routes are noise in a log.
   app.useLogger(app.get(Logger));
   return app;
 }
@@ -69,8 +69,7 @@ export async function describeApp(): Promise<OpenAPIObject> {
  */
 export async function listen(
   app: NestExpressApplication,
-  { host, port }: { readonly host: string; readonly port: number },
-  reusePort = false,
+  { host, port, reusePort = false }: { host: string; port: number; reusePort?: boolean },
 ): Promise<string> {
   // app.listen() would print a stack trace for a port that is taken.
   const server = app.getHttpServer();
@@ -80,5 +79,5 @@ export async function listen(
   return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${opened}`;
 }
 
-/** "All addresses" is no address that a client can use. */
+/** A client cannot connect to an address that stands for all addresses. */
 const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };

@@ -1,10 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 
-// Imported before everything else, because V8 decides for good while it loads the modules.
+// Imported before everything else, because V8 makes final decisions while it loads the modules.
 
 /**
- * By default, the heap grows to several times the size of the objects in use before a full garbage collection. With
- * a third more than that size, the process takes 220 MB instead of 340 under full load, at the same speed.
+ * By default, the heap grows to several times the size of the objects in use before a full garbage collection. A
+ * third more is enough: under full load the process takes 220 MB instead of 340, at the same speed.
  */
 setFlagsFromString('--heap-growing-percent=30');
 

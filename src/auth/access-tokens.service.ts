@@ -7,7 +7,7 @@ import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken, hashAccessToken } from './access-token.js';
 import type { Caller } from './caller.js';
 
-/** What operators may see of a token. */
+/** The columns that operators may see. */
 export type AccessTokenInfo = Omit<AccessTokenEntity, 'hash'>;
 
 /** Shows a new token to its user. If it fails, the token is not stored. */

@@ -89,7 +89,10 @@ export class BearerGuard extends AuthGuard('bearer') {
   }
 }
 
-/** RFC 6750 section 2.1. The strategy ignores any other token, so the guard replaces it by one that fails and counts. */
+/**
+ * RFC 6750 section 2.1. The strategy refuses any other token without calling `validate`. The guard replaces such a
+ * token, so that it counts as a failure.
+ */
 const TOKEN = /^[\w.~+/-]+=*$/;
 const NO_TOKEN = '-';
 

@@ -4,7 +4,7 @@ import { overloaded, TooManyAttemptsError } from '../errors/service-error.js';
 
 const WINDOW_MS = 60_000;
 
-/** The failures of more addresses are not kept: the least recently seen address is dropped. */
+/** Beyond this number, the failures of the least recently seen address are dropped. */
 const MAX_ADDRESSES = 10_000;
 
 /** The look-ups of one address that are in flight, and the requests that wait for one of them to end. */
@@ -37,7 +37,7 @@ export class FailedAttempts {
     private readonly maxWait: number,
   ) {}
 
-  /** Counts a verdict: the token was not valid. */
+  /** Counts the verdict that a token was not valid. */
   count(address: string): void {
     const network = networkOf(address);
     this.failures.set(network, this.countOf(network) + 1);
@@ -93,7 +93,7 @@ export class FailedAttempts {
 /** Some proxies add the port: 192.0.2.1:80, [2001:db8::1]:80. */
 const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([0-9a-f:.]+)\](?::\d+)?)$/i;
 
-/** One customer usually has one IPv4 address, but a /64 network of IPv6. A text that is no address is kept as it is. */
+/** IPv6 addresses count by their /64 network, because one customer usually has a whole one. */
 function networkOf(address: string): string {
   const [, v4, v6] = WITH_PORT.exec(address) ?? [];
   const plain = v4 ?? v6 ?? address;

@@ -31,14 +31,14 @@ export class TokenVerifierService {
    * refuse a valid token.
    */
   private readonly sources: Readonly<Record<'own' | 'jwt' | 'other', Source>>;
-  private readonly maxLookUps: number;
   private readonly checks: Counter<'outcome'>;
 
   constructor(
     private readonly accessTokens: AccessTokensService,
-    @Inject(CONFIG) { auth, database, http }: Config,
+    @Inject(CONFIG) private readonly config: Config,
     registry: Registry,
   ) {
+    const { auth, database } = config;
     const source = (find: Source['find']): Source => ({
       find,
       lookUps: new Map(),
@@ -51,7 +51,6 @@ export class TokenVerifierService {
       jwt: source(jwtVerifier === undefined ? none : (token) => jwtVerifier.verify(token)),
       other: source(none),
     };
-    this.maxLookUps = http.maxPendingRequests;
     this.checks = new Counter({
       name: 'plant_store_token_checks_total',
       help: 'Tokens that were checked, by outcome.',
@@ -60,7 +59,7 @@ export class TokenVerifierService {
     });
   }
 
-  /** @returns the caller with this token, if a verdict is cached. Nearly always it is, so this is no promise. */
+  /** @returns the caller with this token, if a verdict is cached. Nearly every request ends here, without a promise. */
   findCached(token: string): Caller | undefined {
     const key = keyOf(token);
     const verdict = this.verdicts.get(key);
@@ -123,7 +122,7 @@ export class TokenVerifierService {
     const { find, lookUps } = this.sourceOf(token);
     const inFlight = lookUps.get(key);
     if (inFlight !== undefined) return inFlight;
-    if (lookUps.size >= this.maxLookUps) throw overloaded();
+    if (lookUps.size >= this.config.http.maxPendingRequests) throw overloaded();
     const startedAt = performance.now();
     const lookUp = find(token)
       .then((caller) => {

@@ -11,7 +11,7 @@ const MAX_AGE_MS = 4000;
 /** A stale verdict is still used while it is looked up again, so that no request waits for the look-up. */
 const STALE_AGE_MS = 2000;
 
-/** Verdicts of each kind. Beyond that, the least recently used is removed. */
+/** Verdicts in each cache. Beyond this number, the least recently used is removed. */
 const CACHE_SIZE = 10_000;
 
 /** The verdict that a token is valid. */

@@ -1,7 +1,7 @@
 import type { AppConfig } from '../config/config.js';
 import type { Snapshot } from './worker-metrics.js';
 
-/** The first message to a worker. In its environment, other programs of the user could read the password. */
+/** The first message to a worker. It is not in the environment, where other programs could read the password. */
 export interface WorkerSettings {
   /** The number of the worker, from 1. */
   readonly worker: number;

@@ -44,7 +44,7 @@ export class WorkerMetrics {
   }
 }
 
-/** By default, prom-client would show the average lag of the event loops, which hides a blocked one, and no start time. */
+/** By default, prom-client averages the lags of event loops, which hides a blocked one, and omits the start time. */
 const AGGREGATORS: Readonly<Record<string, string>> = { average: 'max', omit: 'min' };
 
 function aggregate(snapshots: readonly Snapshot[]): Registry {

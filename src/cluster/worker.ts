@@ -12,7 +12,7 @@ import { stopApp } from '../shutdown.js';
 import type { ToPrimary, ToWorker, WorkerSettings } from './messages.js';
 import { takeSnapshot } from './worker-metrics.js';
 
-/** The greatest age of a worker's metrics in /metrics, and the time whose metrics are lost when a worker is killed. */
+/** The greatest age of a worker's metrics in /metrics. A worker that is killed loses the metrics of this time. */
 const SNAPSHOT_INTERVAL_MS = 1000;
 
 let app: NestExpressApplication | undefined;
@@ -33,7 +33,7 @@ async function serve({ worker, config }: WorkerSettings): Promise<void> {
   if (endpoint !== undefined) stopTracing = await startTracing(endpoint);
   const created = await createApp(config, createLogger(config.log, worker));
   created.get(MetricsService).readFrom(readAllMetrics);
-  const url = await listen(created, config.http, true);
+  const url = await listen(created, { ...config.http, reusePort: true });
   app = created;
   send({ type: 'listening', url });
   const registry = created.get<Registry>(Registry);

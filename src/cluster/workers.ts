@@ -37,8 +37,8 @@ export class Workers {
   async start(): Promise<string> {
     process.on('exit', () => this.kill());
     const { http, workers } = this.config;
-    // Workers share a port with every process that asks for it in the same way, another Plant Store included: only
-    // this check notices that. It comes last, to leave little time to a service that starts at the same moment.
+    // With `reusePort`, workers would share the port with another service of the same user, such as a second Plant
+    // Store. This check notices that. It comes last, to leave little time to a service that starts at the same moment.
     const port = await tryAddress(http.host, http.port);
     this.config = { ...this.config, http: { ...http, port } };
     const url = await this.startWorker(1);

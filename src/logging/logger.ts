@@ -2,7 +2,7 @@ import { pino, type DestinationStream, type Logger } from 'pino';
 import pretty from 'pino-pretty';
 import type { Config } from '../config/config.js';
 
-/** Characters that are buffered at most, and for how long, because a system call for every log entry is expensive. */
+/** At most this many characters are buffered, for at most this time: a system call for every entry is expensive. */
 const BUFFER_LENGTH = 8192;
 const FLUSH_INTERVAL_MS = 100;
 
