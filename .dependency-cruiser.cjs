@@ -49,7 +49,7 @@ module.exports = {
         path: '^src/',
         pathNot: '^src/(serve|app|app\\.module)\\.ts$|^src/(cli|cluster)/',
       },
-      to: { path: '^src/(app|app\\.module|cli/cli\\.module)\\.ts$' },
+      to: { path: '^src/(app|app\\.module|cli/database)\\.ts$' },
     },
     {
       name: 'express-stays-at-the-edge',

@@ -1,15 +1,15 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
+import type { Logger } from 'pino';
 import { AuthModule } from './auth/auth.module.js';
 import { BearerGuard } from './auth/bearer.guard.js';
 import type { AppConfig } from './config/config.js';
 import { ConfigModule } from './config/config.module.js';
-import { PoolMetrics } from './database/pool-metrics.js';
 import { DatabaseModule } from './database/database.module.js';
+import { PoolMetrics } from './database/pool-metrics.js';
 import { ErrorFilter } from './errors/error.filter.js';
 import { HealthModule } from './health/health.module.js';
 import { HttpModule } from './http/http.module.js';
-import type { Logger } from 'pino';
 import { LoggingModule } from './logging/logging.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { PlantsModule } from './plants/plants.module.js';
@@ -29,11 +29,12 @@ export class AppModule {
         PlantsModule,
         HealthModule,
       ],
-      // What every request meets.
       providers: [
-        PoolMetrics,
+        // Every request passes the guard, and every error the filter.
         { provide: APP_GUARD, useClass: BearerGuard },
         { provide: APP_FILTER, useClass: ErrorFilter },
+        // The commands use DatabaseModule, too, but have no metrics.
+        PoolMetrics,
       ],
     };
   }

@@ -5,7 +5,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { Logger } from 'nestjs-pino';
 import { AppModule } from './app.module.js';
-import { readConfig, type AppConfig, type Config } from './config/config.js';
+import { readConfig, type AppConfig } from './config/config.js';
 import { HttpAdapter } from './http/http-adapter.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 import { refuseAtItsTurn } from './http/pipelining.js';
@@ -17,7 +17,7 @@ import { buildDocument } from './openapi/document.js';
 import { serveDocument } from './openapi/serve-document.js';
 
 /**
- * Builds the service: the one way to do so, for production and tests alike.
+ * Builds the service. Production and tests use only this function.
  *
  * @param config with the address of a database whose schema is up to date
  * @returns the application, initialised and not yet listening
@@ -30,11 +30,11 @@ export async function createApp(
   const app: NestExpressApplication = await NestFactory.create<NestExpressApplication>(
     AppModule.register(config, logger),
     adapter,
-    // The body is read behind the guard: see http/json-body.ts.
+    // The body is read after the guard: see http/json-body.ts.
     { bodyParser: false, abortOnError: false, logger: false },
   );
   const observer = app.get(RequestObserver);
-  // What every request meets, in this order, before its route and the guard.
+  // Every request passes these in this order, before its route and the guard.
   app.use(
     observer.observe,
     noSniff,
@@ -44,12 +44,12 @@ export async function createApp(
   );
   await app.init();
   observer.watch(app.getHttpServer());
-  // After the start: Nest's messages about its modules and routes are noise in a log.
+  // Set after the start, because Nest's messages about its modules and routes are noise in a log.
   app.useLogger(app.get(Logger));
   return app;
 }
 
-/** The document of the service as it is committed, without starting anything: no database is needed. */
+/** @returns the OpenAPI document, built without a server and without a database */
 export async function describeApp(): Promise<OpenAPIObject> {
   const config = readConfig({});
   const database = { ...config.database, url: '' };
@@ -60,35 +60,24 @@ export async function describeApp(): Promise<OpenAPIObject> {
   return buildDocument(app);
 }
 
-interface Address extends Pick<Config['http'], 'host' | 'port'> {
-  /** Lets several processes listen on the address; the system spreads connections over them. */
-  readonly reusePort?: boolean;
-}
-
 /**
  * Opens the service to clients.
  *
- * @returns the address it listens on
+ * @param reusePort lets several processes listen on the address; the system spreads connections over them
+ * @returns the URL at which a client on this machine reaches the service
  * @throws the error of the socket, such as EADDRINUSE
  */
 export async function listen(
   app: NestExpressApplication,
-  { host, port, reusePort = false }: Address,
+  { host, port, reusePort = false }: { host: string; port: number; reusePort?: boolean },
 ): Promise<string> {
-  // Not app.listen(): it prints a stack trace for a port that is taken.
+  // app.listen() would print a stack trace for a port that is taken.
   const server = app.getHttpServer();
   await once(server.listen({ host, port, reusePort }), 'listening');
-  return urlOf(server.address() as AddressInfo);
+  const { address, port: opened } = server.address() as AddressInfo;
+  const reachable = LOOPBACK[address] ?? address;
+  return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${opened}`;
 }
 
-/** An address that a client on this machine can use. */
-function urlOf({ address, port }: AddressInfo): string {
-  switch (address) {
-    case '0.0.0.0':
-      return `http://127.0.0.1:${port}`;
-    case '::':
-      return `http://[::1]:${port}`;
-    default:
-      return `http://${isIPv6(address) ? `[${address}]` : address}:${port}`;
-  }
-}
+/** A client cannot connect to an address that stands for all addresses. */
+const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };

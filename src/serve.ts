@@ -30,7 +30,7 @@ export async function serve(
 }
 
 async function createToken(config: DatabaseConfig): Promise<string> {
-  const { withAccessTokens } = await import('./cli/cli.module.js');
+  const { withAccessTokens } = await import('./cli/database.js');
   return withAccessTokens(config, (tokens) => tokens.createDevelopmentToken());
 }
 

@@ -6,18 +6,18 @@ import { acceptWaiting } from './http/accept-waiting.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 import { STOP_LINGERING_EVENT } from './http/linger.js';
 
-/** How long a connection may stay idle after the listener closed: a request may be on its way. */
+/** How long a connection may stay idle after the listener closed: a request may be in transit. */
 const IDLE_GRACE_MS = 1000;
 
 /** How long the connections to the database may take to close. */
 const CLOSE_TIMEOUT_MS = 1000;
 
 /**
- * Stops the service without losing a request: readiness falls, after a delay nothing new is accepted,
- * requests in flight get their responses and their connections close, then the database is let go.
+ * Stops the service without losing a request: readiness fails; after a delay no connection is accepted; requests in
+ * flight get their responses and their connections close; then the connections to the database close.
  *
- * The delay is there for load balancers to notice; after it and the time-out, in milliseconds, what is
- * still in flight is refused and cut.
+ * The delay gives load balancers time to notice. After the delay and the time-out, in milliseconds, requests that are
+ * still in flight are refused and their connections closed.
  */
 export async function stopApp(
   app: NestExpressApplication,
@@ -28,7 +28,7 @@ export async function stopApp(
   lifecycle.drain();
   if (shutdownDelay > 0) await delay(shutdownDelay);
   await acceptWaiting(server);
-  // Of net, not of http: that one would cut idle connections at once, requests on their way included.
+  // `close` of node:http would also close idle connections at once, and lose a request in transit.
   const closed = new Promise<void>((resolve) => {
     NetServer.prototype.close.call(server, () => resolve());
   });
@@ -38,7 +38,7 @@ export async function stopApp(
   }, IDLE_GRACE_MS);
   const deadline = setTimeout(() => {
     lifecycle.stop();
-    // In the next turn of the event loop: the refusals are on their way by then.
+    // In the next turn of the event loop, when the refusals have been written.
     setImmediate(() => {
       server.closeAllConnections();
       server.emit(STOP_LINGERING_EVENT);
@@ -48,6 +48,6 @@ export async function stopApp(
   clearTimeout(idle);
   clearTimeout(deadline);
   lifecycle.stop();
-  // A frozen server never closes its side of the connections.
+  // A frozen database server never closes its side of the connections.
   await Promise.race([app.close(), delay(CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
 }

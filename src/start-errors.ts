@@ -10,10 +10,7 @@ const LISTEN_ERRORS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'is not on this machine. Set HOST to an address of this machine',
 };
 
-/** The primary opens the address for a worker, which is told of a "bind". */
-const LISTEN_CALLS = new Set<string | undefined>(['listen', 'bind', 'getaddrinfo']);
-
-/** What an operator reads when a command cannot start: one line, or a stack trace if the fault is ours. */
+/** @returns the message for the operator: one sentence or two, or a stack trace if the fault is in the service */
 export function explainStartError(error: unknown): string {
   if (!(error instanceof Error)) return inspect(error);
   // Two classes, because config/ imports nothing.
@@ -24,7 +21,7 @@ export function explainStartError(error: unknown): string {
     hostname?: string;
     port?: number;
   };
-  if (LISTEN_CALLS.has(syscall)) {
+  if (syscall === 'listen' || syscall === 'getaddrinfo') {
     const hint =
       LISTEN_ERRORS[code ?? ''] ??
       `cannot be opened (${code}). Set HOST to an address of this machine, such as 127.0.0.1`;

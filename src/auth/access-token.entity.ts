@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn, Unique } from 'typeorm';
 
-/** What is known of an access token. The token itself is shown once, when it is made, and never stored. */
+/** An access token without the token itself, which is shown once, when it is created, and never stored. */
 @Entity('access_tokens')
 @Unique('access_tokens_hash_key', ['hash'])
 export class AccessTokenEntity {
@@ -10,8 +10,8 @@ export class AccessTokenEntity {
   @Column('text')
   name: string;
 
-  /** SHA-256 of the token. */
-  @Column('bytea')
+  /** SHA-256 of the token. Only the look-up of a token reads it: nothing else shows it by mistake. */
+  @Column('bytea', { select: false })
   hash: Buffer;
 
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })

@@ -3,8 +3,8 @@ import { crc32 } from 'node:zlib';
 
 /**
  * The format of an access token: `plantstore_`, 32 random bytes in base62 (43 characters), and the
- * CRC-32 of all that in base62 (6 characters). The prefix lets secret scanners find a leaked token; the
- * checksum tells a mistyped or invented one without asking the database.
+ * CRC-32 of both in base62 (6 characters). The prefix lets secret scanners find a leaked token; the
+ * checksum exposes a mistyped or invented token without a query.
  */
 export const ACCESS_TOKEN_PATTERN = /^plantstore_[0-9A-Za-z]{49}$/;
 
@@ -14,25 +14,24 @@ const RANDOM_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** Makes a new token, which nobody can guess. */
 export function generateAccessToken(): string {
   const random = BigInt('0x' + randomBytes(RANDOM_BYTES).toString('hex'));
   const unchecked = PREFIX + toBase62(random, RANDOM_LENGTH);
   return unchecked + checksumOf(unchecked);
 }
 
-/** The well-formed tokens in a text, wherever they stand: somebody pasted a header field or a whole command. */
+/** The well-formed tokens anywhere in a text, such as a pasted header field or command. */
 export function findAccessTokens(text: string): string[] {
   const candidates = text.match(/plantstore_[0-9A-Za-z]{49}/g) ?? [];
   return [...new Set(candidates.filter(isWellFormedAccessToken))];
 }
 
-/** Whether a text may hold a token, or a part of one that was mistyped or cut off: it must not be repeated. */
-export function mayHoldAccessToken(text: string): boolean {
+/** Whether a text may contain a token, or a part of one that was mistyped or cut off: never repeat such a text. */
+export function mayContainAccessToken(text: string): boolean {
   return text.toLowerCase().includes(PREFIX);
 }
 
-/** Whether this could be a token of ours; says nothing about whether it is one. */
+/** Whether the format and the checksum are right; the token may still be unknown, expired or revoked. */
 export function isWellFormedAccessToken(token: string): boolean {
   return (
     ACCESS_TOKEN_PATTERN.test(token) &&
@@ -40,7 +39,7 @@ export function isWellFormedAccessToken(token: string): boolean {
   );
 }
 
-/** SHA-256: a token has 256 random bits, so there is nothing a slow hash would protect. */
+/** SHA-256: a slow hash would protect nothing, because a token has 256 random bits. */
 export function hashAccessToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

@@ -3,7 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { AccessTokensService } from './access-tokens.service.js';
 
-/** What the guard and the command line share. */
+/** Access tokens without the guard, for the service and for the commands. */
 @Module({
   imports: [TypeOrmModule.forFeature([AccessTokenEntity])],
   providers: [AccessTokensService],

@@ -1,38 +1,36 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { In, MoreThan, Repository, type EntityManager, type SelectQueryBuilder } from 'typeorm';
+import { In, MoreThan, Repository, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { runStatement } from '../database/run-statement.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken, hashAccessToken } from './access-token.js';
 import type { Caller } from './caller.js';
 
-/** What there is to know about a token; the token itself is not known to anybody but its user. */
+/** The columns that operators may see. */
 export type AccessTokenInfo = Omit<AccessTokenEntity, 'hash'>;
+
+/** Shows a new token to its user. If it fails, the token is not stored. */
+export type ShowToken = (token: string) => Promise<void>;
 
 const IS_LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())';
 
 const FIND = `SELECT id, name, hash, expires_at FROM access_tokens WHERE hash = $1 AND ${IS_LIVE}`;
 
-/** The condition makes sure that many replicas together write no more often than one. */
+/** The condition limits the writes of all replicas together to one a minute. */
 const RECORD_USE = `
   UPDATE access_tokens SET last_used_at = now()
   WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`;
 
-/** Few enough rows for one statement to be over long before its time-out. */
+/** Few enough rows for a statement to end well before its time-out. */
 const PAGE_SIZE = 5000;
 
-/** Shows a new token to its user. When that fails, the token is not made. */
-export type ShowToken = (token: string) => Promise<void>;
-
-const showLater: ShowToken = () => Promise.resolve();
-
-/** No name that a person would choose: all tokens of this name end with every start. */
+/** Unlikely as the name of a client: every start deletes all tokens of this name. */
 const DEVELOPMENT = 'development (made at the start)';
 
 /**
- * The life of access tokens. A name stands for the client that uses them; it has several tokens while one
- * replaces another.
+ * Creates, lists, revokes, rotates and finds access tokens. A name stands for a client; a client has several
+ * tokens while one replaces another.
  */
 @Injectable()
 export class AccessTokensService {
@@ -41,21 +39,15 @@ export class AccessTokensService {
   ) {}
 
   /**
-   * Makes a token.
-   *
-   * @param lifetime milliseconds; undefined means for ever
-   * @param show runs before the commit, so that no token stays behind that nobody has seen
-   * @returns the token, which cannot be had a second time
+   * @param lifetime milliseconds; undefined means that the token never expires
+   * @param show runs before the commit, so that no token is stored that nobody has seen
+   * @returns the token, which cannot be read again
    */
-  create(name: string, lifetime?: number, show: ShowToken = showLater): Promise<string> {
-    return this.tokens.manager.transaction(async (manager) => {
-      const token = await insert(manager, name, lifetime);
-      await show(token);
-      return token;
-    });
+  create(name: string, lifetime?: number, show?: ShowToken): Promise<string> {
+    return this.tokens.manager.transaction((manager) => insert(manager, name, lifetime, show));
   }
 
-  /** Makes the token of a developer's own machine; the ones of earlier starts stop working. */
+  /** Creates the token for a developer's own machine, and deletes those of earlier starts. */
   async createDevelopmentToken(): Promise<string> {
     await this.tokens.delete({ name: DEVELOPMENT });
     return this.create(DEVELOPMENT);
@@ -66,43 +58,28 @@ export class AccessTokensService {
     const tokens: AccessTokenInfo[] = [];
     let page: AccessTokenInfo[];
     do {
-      const last = tokens.at(-1);
       page = await this.tokens.find({
-        select: {
-          id: true,
-          name: true,
-          createdAt: true,
-          expiresAt: true,
-          revokedAt: true,
-          lastUsedAt: true,
-        },
         // By the primary key: every page is read from the index, however many tokens there are.
-        where: last === undefined ? {} : { id: MoreThan(last.id) },
+        where: { id: MoreThan(tokens.at(-1)?.id ?? '') },
         order: { id: 'ASC' },
         take: PAGE_SIZE,
       });
       tokens.push(...page);
     } while (page.length === PAGE_SIZE);
-    return tokens.sort(
-      (a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1),
-    );
+    return tokens.sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
   }
 
-  /** The live token with this id, or else all with this name. */
+  /** The live token with this id; if there is none, all live tokens with this name. */
   async findLive(nameOrId: string): Promise<AccessTokenInfo[]> {
-    const byId = await selectLive(this.tokens.manager).andWhere({ id: nameOrId }).getMany();
-    if (byId.length > 0) return byId;
-    return selectLive(this.tokens.manager).andWhere({ name: nameOrId }).getMany();
+    const byId = await findLive(this.tokens.manager, { id: nameOrId });
+    return byId.length > 0 ? byId : findLive(this.tokens.manager, { name: nameOrId });
   }
 
-  /** Those of these tokens that are live. Only their hashes leave this process. */
+  /** The live tokens among `tokens`. Only their hashes leave this process. */
   findLiveByTokens(tokens: readonly string[]): Promise<AccessTokenInfo[]> {
-    return selectLive(this.tokens.manager)
-      .andWhere({ hash: In(tokens.map(hashAccessToken)) })
-      .getMany();
+    return findLive(this.tokens.manager, { hash: In(tokens.map(hashAccessToken)) });
   }
 
-  /** Ends tokens for good. */
   async revoke(ids: readonly string[]): Promise<void> {
     await this.tokens.query(
       'UPDATE access_tokens SET revoked_at = now() WHERE id = ANY($1) AND revoked_at IS NULL',
@@ -111,24 +88,21 @@ export class AccessTokensService {
   }
 
   /**
-   * Makes a token to replace all live ones of a name, which end after the grace.
+   * Creates a token that replaces all live tokens of a name; these expire after the grace.
    *
-   * @param grace milliseconds in which the old ones still work
-   * @param lifetime of the new one, in milliseconds; by default the same as that of the newest old one
-   * @param show runs before the commit: when it fails, the old ones work on as before
+   * @param grace milliseconds for which the old tokens still work
+   * @param lifetime of the new token in milliseconds; by default that of the newest old token
+   * @param show runs before the commit: if it fails, the old tokens are unchanged
    * @returns the new token, or undefined if the name has no live token
    */
   rotate(
     name: string,
     grace: number,
     lifetime?: number,
-    show: ShowToken = showLater,
+    show?: ShowToken,
   ): Promise<string | undefined> {
     return this.tokens.manager.transaction(async (manager) => {
-      const old = await selectLive(manager)
-        .andWhere({ name })
-        .setLock('pessimistic_write')
-        .getMany();
+      const old = await findLive(manager, { name }, true);
       const newest = old.at(-1);
       if (newest === undefined) return undefined;
       await manager.query(
@@ -136,55 +110,61 @@ export class AccessTokensService {
          WHERE id = ANY($1)`,
         [old.map(({ id }) => id), grace],
       );
-      const token = await insert(manager, name, lifetime ?? lifetimeOf(newest));
-      await show(token);
-      return token;
+      return insert(manager, name, lifetime ?? lifetimeOf(newest), show);
     });
   }
 
   /**
-   * Whom a token of ours stands for, or undefined if it is unknown, expired or revoked.
-   *
-   * @throws ServiceError databaseUnavailable when that cannot be found out
+   * @returns the caller with this token, or undefined if it is unknown, expired or revoked
+   * @throws ServiceError databaseUnavailable when the database cannot tell
    */
   async find(token: string): Promise<Caller | undefined> {
     const hash = hashAccessToken(token);
-    const dataSource = this.tokens.manager.dataSource;
-    const { rows } = await runStatement<{
-      id: string;
-      name: string;
-      hash: Buffer;
-      expires_at: Date | null;
-    }>(dataSource, FIND, [hash]);
+    const { rows } = await runStatement<
+      Pick<AccessTokenEntity, 'id' | 'name' | 'hash'> & { expires_at: Date | null }
+    >(this.tokens.manager.dataSource, FIND, [hash]);
     const [found] = rows;
-    // The index compared hashes already, and byte by byte; that tells nothing about a token.
+    // The comparison in the index does not take constant time, but its duration reveals only hashes.
     if (found === undefined || !timingSafeEqual(found.hash, hash)) return undefined;
     return { name: found.name, tokenId: found.id, expiresAt: found.expires_at?.getTime() };
   }
 
-  /** Writes down that a token was used, at most once a minute, however often this is called. */
+  /** Stores that a token was used now, at most once a minute, however often this is called. */
   async recordUse(id: string): Promise<void> {
     await runStatement(this.tokens.manager.dataSource, RECORD_USE, [id]);
   }
 }
 
-async function insert(manager: EntityManager, name: string, lifetime?: number): Promise<string> {
+async function insert(
+  manager: EntityManager,
+  name: string,
+  lifetime?: number,
+  show?: ShowToken,
+): Promise<string> {
   const token = generateAccessToken();
-  // The clock of the database decides about expiry, so it also says when that is.
+  // Expiry is computed with the database's clock, because that clock also decides whether a token has expired.
   await manager.query(
     `INSERT INTO access_tokens (id, name, hash, expires_at)
      VALUES ($1, $2, $3, now() + $4 * interval '1 millisecond')`,
     [randomBytes(6).toString('hex'), name, hashAccessToken(token), lifetime ?? null],
   );
+  await show?.(token);
   return token;
 }
 
-function selectLive(manager: EntityManager): SelectQueryBuilder<AccessTokenEntity> {
-  return manager
+/** The oldest first. */
+function findLive(
+  manager: EntityManager,
+  where: FindOptionsWhere<AccessTokenEntity>,
+  isForUpdate = false,
+): Promise<AccessTokenInfo[]> {
+  const query = manager
     .createQueryBuilder(AccessTokenEntity, 'token')
-    .select(['token.id', 'token.name', 'token.createdAt', 'token.expiresAt', 'token.lastUsedAt'])
     .where(IS_LIVE)
+    .andWhere(where)
     .orderBy('token.created_at');
+  if (isForUpdate) query.setLock('pessimistic_write');
+  return query.getMany();
 }
 
 function lifetimeOf({ createdAt, expiresAt }: AccessTokenInfo): number | undefined {

@@ -1,11 +1,10 @@
 import { Module } from '@nestjs/common';
-import { PassportModule } from '@nestjs/passport';
 import { AccessTokensModule } from './access-tokens.module.js';
 import { BearerStrategy } from './bearer.strategy.js';
 import { TokenVerifierService } from './token-verifier.service.js';
 
 @Module({
-  imports: [PassportModule, AccessTokensModule],
+  imports: [AccessTokensModule],
   providers: [TokenVerifierService, BearerStrategy],
   exports: [TokenVerifierService],
 })

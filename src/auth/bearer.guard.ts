@@ -6,13 +6,13 @@ import { CONFIG, type Config } from '../config/config.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { requestOf } from '../http/execution-context.js';
-import type { Caller } from './caller.js';
 import { hashAccessToken } from './access-token.js';
-import { IS_FOR_METRICS_TOKEN } from './metrics-token.decorator.js';
-import { IS_PUBLIC } from './public.decorator.js';
+import type { Caller } from './caller.js';
+import { ForMetricsToken } from './metrics-token.decorator.js';
+import { Public } from './public.decorator.js';
 import { TokenVerifierService } from './token-verifier.service.js';
 
-/** Lets a request in if its route is public or its Authorization header carries a valid bearer token. */
+/** Accepts a request if its route is public or its Authorization header carries a valid bearer token. */
 @Injectable()
 export class BearerGuard extends AuthGuard('bearer') {
   constructor(
@@ -24,7 +24,14 @@ export class BearerGuard extends AuthGuard('bearer') {
   }
 
   override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    if (this.isRemembered(context) || this.isPublic(context) || this.isMetricsReader(context)) {
+    const request = requestOf(context);
+    const token = bearerToken(request.headers.authorization);
+    request.user = token === undefined ? undefined : this.tokenVerifier.findCached(token);
+    if (
+      request.user !== undefined ||
+      this.isPublic(context) ||
+      this.isMetricsToken(token, context)
+    ) {
       return true;
     }
     return super.canActivate(context) as Promise<boolean>;
@@ -32,34 +39,20 @@ export class BearerGuard extends AuthGuard('bearer') {
 
   private isPublic(context: ExecutionContext): boolean {
     const targets = [context.getHandler(), context.getClass()];
-    return this.reflector.getAllAndOverride<boolean | undefined>(IS_PUBLIC, targets) === true;
+    return this.reflector.getAllAndOverride(Public, targets) === true;
   }
 
-  /** Whether Passport has judged this token a moment ago. */
-  private isRemembered(context: ExecutionContext): boolean {
-    const request = requestOf(context);
-    const token = bearerToken(request.headers.authorization);
-    request.user = token === undefined ? undefined : this.tokenVerifier.recall(token);
-    return request.user !== undefined;
-  }
-
-  /** Whether this is the token for metrics, at their route: they are needed most while the database, which knows all other tokens, is away. */
-  private isMetricsReader(context: ExecutionContext): boolean {
+  /** The token for metrics is checked without the database: metrics are needed most while the database is away. */
+  private isMetricsToken(token: string | undefined, context: ExecutionContext): boolean {
     const hash = this.config.auth.metricsTokenHash;
-    const isOpen = this.reflector.get<boolean | undefined>(
-      IS_FOR_METRICS_TOKEN,
-      context.getHandler(),
-    );
-    if (hash === undefined || isOpen !== true) return false;
-    const request = requestOf(context);
-    const token = bearerToken(request.headers.authorization);
-    return token !== undefined && timingSafeEqual(hashAccessToken(token), Buffer.from(hash, 'hex'));
+    if (hash === undefined || token === undefined) return false;
+    if (this.reflector.get(ForMetricsToken, context.getHandler()) !== true) return false;
+    return timingSafeEqual(hashAccessToken(token), Buffer.from(hash, 'hex'));
   }
 
   /**
-   * What Passport gets to see. The strategy would also take a token from the query and the body, where it
-   * ends up in logs and histories, and knows no second space: it is given the header alone, in its
-   * plainest form.
+   * The request that Passport sees: the header alone, with one space. The strategy would also take a token from
+   * the query and the body, where it ends up in logs and histories, and knows no second space.
    */
   override getRequest(context: ExecutionContext): object {
     const request = requestOf(context);
@@ -70,7 +63,7 @@ export class BearerGuard extends AuthGuard('bearer') {
         'A bearer token is needed: send the header Authorization: Bearer <token>.',
       );
     }
-    // A connection that is gone has no address, and its response is not read.
+    // A closed connection has no address, and nobody reads its response.
     return {
       headers: { authorization: `Bearer ${TOKEN.test(token) ? token : NO_TOKEN}` },
       address: request.ip ?? '::',
@@ -90,13 +83,16 @@ export class BearerGuard extends AuthGuard('bearer') {
         'The bearer token is not valid, or no longer.',
       );
     }
-    // Passport would leave it on what it got to see.
+    // Passport would set it on the object that `getRequest` returned.
     requestOf(context).user = caller;
     return caller;
   }
 }
 
-/** RFC 6750 section 2.1. The strategy refuses any other token by itself; that token must be judged and counted, too. */
+/**
+ * RFC 6750 section 2.1. The strategy refuses any other token without calling `validate`. The guard replaces such a
+ * token, so that it counts as a failure.
+ */
 const TOKEN = /^[\w.~+/-]+=*$/;
 const NO_TOKEN = '-';
 

@@ -10,7 +10,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     super({ passReqToCallback: true });
   }
 
-  /** Called by Passport with what the guard let it see of a request, and the token in it. */
+  /** Called by Passport with the object that the guard's `getRequest` returned, and the token in it. */
   async validate({ address }: { address: string }, token: string): Promise<Caller | false> {
     return (await this.tokenVerifier.verify(token, address)) ?? false;
   }

@@ -4,21 +4,21 @@ import { overloaded, TooManyAttemptsError } from '../errors/service-error.js';
 
 const WINDOW_MS = 60_000;
 
-/** How many addresses are remembered; of more, those that were seen longest ago are forgotten. */
+/** Beyond this number, the failures of the least recently seen address are dropped. */
 const MAX_ADDRESSES = 10_000;
 
-/** The look-ups for one address that have no verdict yet, and the requests that wait for one of them to end. */
+/** The look-ups of one address that are in flight, and the requests that wait for one of them to end. */
 interface LookUps {
   inFlight: number;
   waiting: (() => void)[];
 }
 
 /**
- * Limits the tokens that an address may send without being valid. Only verdicts count: a token that is being looked
- * up, or could not be judged, is not a failure.
+ * Limits the invalid tokens that an address may send. Only verdicts count: a token whose look-up is in flight or
+ * has failed is not a failure.
  *
- * As many look-ups as failures are left may be in flight for an address; more wait for a verdict. Otherwise a burst
- * of guesses would all be looked up before the first of them is known to be wrong.
+ * For each address, look-ups in flight and failures together stay within the limit; further requests wait for a
+ * verdict. Otherwise a burst of guesses would all be looked up before the first one is known to be wrong.
  */
 export class FailedAttempts {
   private readonly failures = new LRUCache<string, number>({
@@ -37,58 +37,52 @@ export class FailedAttempts {
     private readonly maxWait: number,
   ) {}
 
-  /** @throws TooManyAttemptsError if the address has used up its failures */
-  refuseIfTooMany(address: string): void {
-    const network = networkOf(address);
-    if (this.countOf(network) < this.limit) return;
-    const seconds = Math.ceil(this.failures.getRemainingTTL(network) / 1000);
-    throw new TooManyAttemptsError(Math.max(1, seconds));
-  }
-
-  /** Counts a verdict: the token was not valid. */
+  /** Counts the verdict that a token was not valid. */
   count(address: string): void {
     const network = networkOf(address);
     this.failures.set(network, this.countOf(network) + 1);
   }
 
   /**
-   * Looks a token up, when fewer look-ups of its address are in flight than failures are left.
+   * Runs a look-up as soon as the limit of its address allows it.
    *
-   * @param isNeeded asked before, and again whenever it had to wait: another request may have sent the same token
-   * @param find begins the look-up at once, so that `isNeeded` knows of it
+   * @param isNeeded called again after each wait, because another request may have sent the same token
+   * @param lookUp must begin before it returns, so that `isNeeded` takes it into account
    * @returns undefined when the look-up is not needed any more
-   * @throws TooManyAttemptsError when verdicts that came in the meantime use up the failures; ServiceError overloaded;
-   *   and whatever `find` throws
+   * @throws TooManyAttemptsError when the address has used up its failures; ServiceError overloaded; any error of `lookUp`
    */
   async run<Verdict extends object>(
     address: string,
     isNeeded: () => boolean,
-    find: () => Promise<Verdict>,
+    lookUp: () => Promise<Verdict>,
   ): Promise<Verdict | undefined> {
     const network = networkOf(address);
     const startedAt = performance.now();
-    for (;;) {
-      if (!isNeeded()) return undefined;
-      this.refuseIfTooMany(address);
+    this.refuseIfTooMany(network);
+    while (isNeeded()) {
+      this.refuseIfTooMany(network);
       const lookUps = this.lookUps.get(network) ?? { inFlight: 0, waiting: [] };
       this.lookUps.set(network, lookUps);
       if (lookUps.inFlight + this.countOf(network) < this.limit) {
         lookUps.inFlight++;
         try {
-          return await find();
+          return await lookUp();
         } finally {
-          this.end(network, lookUps);
+          lookUps.inFlight--;
+          if (lookUps.inFlight === 0) this.lookUps.delete(network);
+          for (const resume of lookUps.waiting.splice(0)) resume();
         }
       }
       if (performance.now() - startedAt >= this.maxWait) throw overloaded();
       await new Promise<void>((resolve) => lookUps.waiting.push(resolve));
     }
+    return undefined;
   }
 
-  private end(network: string, lookUps: LookUps): void {
-    lookUps.inFlight--;
-    if (lookUps.inFlight === 0) this.lookUps.delete(network);
-    for (const goOn of lookUps.waiting.splice(0)) goOn();
+  private refuseIfTooMany(network: string): void {
+    if (this.countOf(network) < this.limit) return;
+    const seconds = Math.ceil(this.failures.getRemainingTTL(network) / 1000);
+    throw new TooManyAttemptsError(Math.max(1, seconds));
   }
 
   private countOf(network: string): number {
@@ -96,10 +90,10 @@ export class FailedAttempts {
   }
 }
 
-/** Some proxies write the port, too: 192.0.2.1:80, [2001:db8::1]:80. */
+/** Some proxies add the port: 192.0.2.1:80, [2001:db8::1]:80. */
 const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([0-9a-f:.]+)\](?::\d+)?)$/i;
 
-/** One customer usually has one IPv4 address, but 2^64 of IPv6. What is no address stands for itself. */
+/** IPv6 addresses count by their /64 network, because one customer usually has a whole one. */
 function networkOf(address: string): string {
   const [, v4, v6] = WITH_PORT.exec(address) ?? [];
   const plain = v4 ?? v6 ?? address;

@@ -7,22 +7,19 @@ import {
   type FetchImplementation,
   type JWTVerifyGetKey,
 } from 'jose';
+import { ErrorCode } from '../errors/error-codes.js';
+import { ServiceError } from '../errors/service-error.js';
 
-/** The issuer is asked no more often than this, whatever tokens come, and whether it responds or not. */
+/** The shortest time between two requests to the issuer, whatever tokens arrive and whether it responds or not. */
 const COOLDOWN_MS = 1000;
 
-/** How long the keys may take, the cooldown included. */
+/** The longest wait for the keys, including the cooldown. */
 const TIMEOUT_MS = 3000;
 
-/** A key that the issuer has withdrawn is believed for this long, longer only while the issuer is away. */
+/** A key that the issuer has withdrawn is accepted for this long, and longer only while the issuer is away. */
 const MAX_AGE_MS = 5 * 60_000;
 
-/** The keys are needed and cannot be had: nothing is said about the token. */
-export class IssuerUnavailableError extends Error {
-  override readonly name = 'IssuerUnavailableError';
-}
-
-/** The public keys of an issuer, found by OpenID Connect Discovery. Known keys live on while the issuer is away. */
+/** The public keys of an issuer, found by OpenID Connect Discovery. Cached keys are used while the issuer is away. */
 export class IssuerKeys {
   private readonly remote;
   private triedAt = -Infinity;
@@ -33,35 +30,38 @@ export class IssuerKeys {
     this.remote = createRemoteJWKSet(new URL(metadata), {
       timeoutDuration: TIMEOUT_MS,
       cacheMaxAge: MAX_AGE_MS,
-      // fetchKeys waits, where jose would call a token invalid whose key is newer than the last look.
+      // During a cooldown, jose would call a token with a new key invalid; fetchKeys waits instead.
       cooldownDuration: 0,
       [customFetch]: (url, options) => this.fetchKeys(url, options),
     });
   }
 
   /**
-   * For `jwtVerify`.
+   * The key of a token, in the form that `jwtVerify` takes.
    *
-   * @throws IssuerUnavailableError; an error of jose when the token names no key of the issuer
+   * @throws an error of jose when the issuer has no such key; ServiceError issuerUnavailable when that is unknown
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     try {
       return await this.remote(header, token);
     } catch (error) {
-      const known = this.remote.jwks();
-      // Against no keys at all, no token can be judged.
-      if (isAboutToken(error) && known?.keys.length !== 0) throw error;
-      const key = known && createLocalJWKSet(known)(header, token).catch(() => undefined);
-      const found = await key;
-      if (found !== undefined) return found;
-      throw new IssuerUnavailableError('The keys of the issuer cannot be had', { cause: error });
+      const cached = this.remote.jwks();
+      // An empty set of keys is a fault of the issuer, and no verdict about a token.
+      if (isAboutToken(error) && cached?.keys.length !== 0) throw error;
+      const key = cached && (await createLocalJWKSet(cached)(header, token).catch(() => undefined));
+      if (key !== undefined) return key;
+      throw new ServiceError(
+        ErrorCode.issuerUnavailable,
+        'The token cannot be judged now, because the identity provider does not answer. Send the request again in a moment.',
+        { cause: error },
+      );
     }
   };
 
   private async fetchKeys(...[url, options]: Parameters<FetchImplementation>): Promise<Response> {
     const rest = this.triedAt + COOLDOWN_MS - performance.now();
     if (rest > 0) {
-      // No request waits for an issuer that has just failed.
+      // The next attempt would probably fail, too: a request must not wait for it.
       if (this.hasFailed) throw new Error('The issuer failed a moment ago');
       await delay(rest, undefined, { signal: options.signal });
     }
@@ -77,7 +77,7 @@ export class IssuerKeys {
     const response = await fetch(url, options);
     if (!response.ok) throw new Error(`The issuer responded with HTTP status ${response.status}`);
     const metadata = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown } | null;
-    // Section 4.3: otherwise one issuer could speak for another.
+    // Section 4.3: otherwise one issuer could publish keys for another.
     if (metadata?.issuer !== this.issuer) {
       throw new Error('The metadata of the issuer names another one');
     }

@@ -1,10 +1,9 @@
 import { errors, jwtVerify, type JWTPayload } from 'jose';
-import { ErrorCode } from '../errors/error-codes.js';
-import { ServiceError } from '../errors/service-error.js';
+import type { Config } from '../config/config.js';
 import type { Caller } from './caller.js';
-import { IssuerKeys, IssuerUnavailableError } from './issuer-keys.js';
+import { IssuerKeys } from './issuer-keys.js';
 
-/** Signatures with a key pair only: with a shared secret, or none, everybody could sign. */
+/** Only signatures with a key pair. With `none`, or a public key used as a shared secret, anybody could sign. */
 const ALGORITHMS = [
   'RS256',
   'RS384',
@@ -21,65 +20,51 @@ const ALGORITHMS = [
 
 const CLOCK_TOLERANCE_SECONDS = 5;
 
-/** Three parts in base64url. Everything else is refused without a look at the issuer. */
+/** Three parts in base64url. Any other text is refused without a request to the issuer. */
 const JWT_PATTERN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
-
-export interface OidcConfig {
-  readonly issuer: string;
-  readonly audience: string;
-}
 
 /** Verifies access tokens of an identity provider: JWTs as RFC 9068 describes them. */
 export class JwtVerifier {
   private readonly keys: IssuerKeys;
 
-  constructor(private readonly config: OidcConfig) {
+  constructor(private readonly config: NonNullable<Config['auth']['oidc']>) {
     this.keys = new IssuerKeys(config.issuer);
   }
 
-  /** Whether this could be a token of an issuer; says nothing about whether it is one. */
+  /** Whether the token has the form of a JWT; it may still be invalid. */
   static isJwt(token: string): boolean {
     return JWT_PATTERN.test(token);
   }
 
   /**
-   * @returns whom the token stands for, or undefined if it is not valid
-   * @throws ServiceError issuerUnavailable when the issuer's keys are needed and cannot be had
+   * @returns the caller with this token, or undefined if it is not valid
+   * @throws ServiceError issuerUnavailable when the issuer's keys are needed and cannot be fetched
    */
   async verify(token: string): Promise<Caller | undefined> {
     try {
-      return callerOf(await this.verifySignature(token));
+      const { payload } = await jwtVerify(token, this.keys.find, {
+        issuer: this.config.issuer,
+        audience: this.config.audience,
+        algorithms: ALGORITHMS,
+        // Distinguishes an access token from an ID token of the same issuer (RFC 9068 section 2.1).
+        typ: 'at+jwt',
+        clockTolerance: CLOCK_TOLERANCE_SECONDS,
+        requiredClaims: ['exp'],
+      });
+      return callerOf(payload);
     } catch (error) {
       if (error instanceof errors.JOSEError) return undefined;
-      if (!(error instanceof IssuerUnavailableError)) throw error;
-      throw new ServiceError(
-        ErrorCode.issuerUnavailable,
-        'The token cannot be judged now, because the identity provider does not answer. Send the request again in a moment.',
-        { cause: error },
-      );
+      throw error;
     }
-  }
-
-  private async verifySignature(token: string): Promise<JWTPayload> {
-    const { payload } = await jwtVerify(token, this.keys.find, {
-      issuer: this.config.issuer,
-      audience: this.config.audience,
-      algorithms: ALGORITHMS,
-      // Tells an access token from an ID token of the same issuer (RFC 9068 section 2.1).
-      typ: 'at+jwt',
-      clockTolerance: CLOCK_TOLERANCE_SECONDS,
-      requiredClaims: ['exp'],
-    });
-    return payload;
   }
 }
 
-/** RFC 9068 section 2.2: what else a token must say, and in which form. */
+/** Checks the claims that RFC 9068 section 2.2 requires, beyond those that jose has checked. */
 function callerOf({ sub, exp, iat, jti, client_id: clientId }: JWTPayload): Caller | undefined {
   const now = Date.now() / 1000;
   const isComplete = [sub, jti, clientId].every((text) => typeof text === 'string' && text !== '');
-  const isFromThePast = typeof iat === 'number' && iat <= now + CLOCK_TOLERANCE_SECONDS;
-  if (!isComplete || !isFromThePast) return undefined;
+  const isIssued = typeof iat === 'number' && iat <= now + CLOCK_TOLERANCE_SECONDS;
+  if (!isComplete || !isIssued) return undefined;
   return {
     name: sub!,
     tokenId: undefined,

@@ -1,6 +1,4 @@
-import { SetMetadata, type CustomDecorator } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
 
-export const IS_FOR_METRICS_TOKEN = 'isForMetricsToken';
-
-/** Opens a route to the token in METRICS_TOKEN_SHA256, beside all others. */
-export const ForMetricsToken = (): CustomDecorator => SetMetadata(IS_FOR_METRICS_TOKEN, true);
+/** Opens a route to the token in METRICS_TOKEN_SHA256, in addition to all others. */
+export const ForMetricsToken = Reflector.createDecorator<void, true>({ transform: () => true });

@@ -1,6 +1,4 @@
-import { SetMetadata, type CustomDecorator } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
 
-export const IS_PUBLIC = 'isPublic';
-
-/** Opens a route, or all routes of a controller, to everybody. Every other route asks for a token. */
-export const Public = (): CustomDecorator => SetMetadata(IS_PUBLIC, true);
+/** Opens a route, or all routes of a controller, to everybody. Every other route needs a token. */
+export const Public = Reflector.createDecorator<void, true>({ transform: () => true });

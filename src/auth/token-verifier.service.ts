@@ -2,42 +2,55 @@ import { hash } from 'node:crypto';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
 import { CONFIG, type Config } from '../config/config.js';
-import { TooManyAttemptsError } from '../errors/service-error.js';
+import { overloaded, TooManyAttemptsError } from '../errors/service-error.js';
 import { isWellFormedAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';
 import type { Caller } from './caller.js';
 import { FailedAttempts } from './failed-attempts.js';
 import { JwtVerifier } from './jwt-verifier.js';
-import { LookUps } from './look-ups.js';
 import { VerdictCache, type Verdict } from './verdict-cache.js';
 
 const USE_INTERVAL_MS = 60_000;
 
-/** What a token could be, by its form: one of ours, one of an issuer, or neither. */
-type TokenKind = 'own' | 'jwt' | 'other';
+/** How tokens of one form are judged. */
+interface Source {
+  /** @returns the caller with this token, or undefined if it is not valid */
+  readonly find: (token: string) => Promise<Caller | undefined>;
+  /** In flight, by the key of the token. */
+  readonly lookUps: Map<string, Promise<Caller | undefined>>;
+  readonly failedAttempts: FailedAttempts;
+}
 
-/** Tells whom a token stands for, from memory if it can. */
+/** Judges tokens, with a cached verdict if there is one. */
 @Injectable()
 export class TokenVerifierService {
   private readonly logger = new Logger('Tokens');
   private readonly verdicts = new VerdictCache();
-  /** Apart from each other, so that an issuer that hangs does not hold up tokens of our own. */
-  private readonly lookUps: Readonly<Record<TokenKind, LookUps>>;
-  /** Apart, too: tokens of no known form cost no look-up, and must not lock out a token that was never seen. */
-  private readonly failedAttempts: Readonly<Record<TokenKind, FailedAttempts>>;
-  private readonly jwtVerifier: JwtVerifier | undefined;
+  /**
+   * Each source has limits of its own: neither an issuer that hangs nor guesses of another form may delay or
+   * refuse a valid token.
+   */
+  private readonly sources: Readonly<Record<'own' | 'jwt' | 'other', Source>>;
   private readonly checks: Counter<'outcome'>;
 
   constructor(
     private readonly accessTokens: AccessTokensService,
-    @Inject(CONFIG) { auth, database, http }: Config,
+    @Inject(CONFIG) private readonly config: Config,
     registry: Registry,
   ) {
-    this.lookUps = forEachKind(() => new LookUps(http.maxPendingRequests));
-    this.failedAttempts = forEachKind(
-      () => new FailedAttempts(auth.failuresPerMinute, database.timeout),
-    );
-    this.jwtVerifier = auth.oidc && new JwtVerifier(auth.oidc);
+    const { auth, database } = config;
+    const source = (find: Source['find']): Source => ({
+      find,
+      lookUps: new Map(),
+      failedAttempts: new FailedAttempts(auth.failuresPerMinute, database.timeout),
+    });
+    const none = () => Promise.resolve(undefined);
+    const jwtVerifier = auth.oidc && new JwtVerifier(auth.oidc);
+    this.sources = {
+      own: source((token) => accessTokens.find(token)),
+      jwt: source(jwtVerifier === undefined ? none : (token) => jwtVerifier.verify(token)),
+      other: source(none),
+    };
     this.checks = new Counter({
       name: 'plant_store_token_checks_total',
       help: 'Tokens that were checked, by outcome.',
@@ -46,13 +59,13 @@ export class TokenVerifierService {
     });
   }
 
-  /** @returns whom the token stands for, if that is in memory; it is for nearly every request, so no promise */
-  recall(token: string): Caller | undefined {
+  /** @returns the caller with this token, if a verdict is cached. Nearly every request ends here, without a promise. */
+  findCached(token: string): Caller | undefined {
     const key = keyOf(token);
     const verdict = this.verdicts.get(key);
     if (verdict === undefined) return undefined;
     if (this.verdicts.isStale(verdict)) {
-      // If this fails, the verdict grows old, and the request that then has to wait gets the error.
+      // If this fails, the verdict expires, and the next request waits for a look-up and gets its error.
       this.lookUp(key, token).catch(() => undefined);
     }
     this.recordUse(verdict);
@@ -61,18 +74,17 @@ export class TokenVerifierService {
   }
 
   /**
-   * Judges a token that cannot be recalled.
+   * Judges a token without a cached verdict.
    *
    * @param address the client's, for counting failures
-   * @returns whom the token stands for, or undefined if it is not valid
-   * @throws ServiceError databaseUnavailable, issuerUnavailable or overloaded when that cannot be found
-   *   out; TooManyAttemptsError when the address sent too many tokens that were not valid
+   * @returns the caller with this token, or undefined if it is not valid
+   * @throws ServiceError databaseUnavailable, issuerUnavailable or overloaded when there is no verdict;
+   *   TooManyAttemptsError when the address sent too many invalid tokens
    */
   async verify(token: string, address: string): Promise<Caller | undefined> {
     const key = keyOf(token);
     try {
-      // A token that was valid is judged whatever else comes from its address: a noisy neighbour must
-      // not lock it out.
+      // A token that was valid is exempt from the limit: other clients of its address must not lock it out.
       const caller = this.verdicts.wasValid(key)
         ? await this.lookUp(key, token)
         : await this.attempt(key, token, address);
@@ -87,53 +99,48 @@ export class TokenVerifierService {
 
   /** Judges a token that was not valid before: the failures of its address are limited. */
   private async attempt(key: string, token: string, address: string): Promise<Caller | undefined> {
-    const failedAttempts = this.failedAttempts[kindOf(token)];
-    failedAttempts.refuseIfTooMany(address);
-    const verdict = await failedAttempts.run(
-      address,
-      () => !this.isJudged(key),
-      async () => {
-        const caller = await this.lookUp(key, token);
-        // Before the next request of the address is let go on.
-        if (caller === undefined) failedAttempts.count(address);
-        return { caller };
-      },
-    );
+    const { failedAttempts, lookUps } = this.sourceOf(token);
+    const isNeeded = () =>
+      !this.verdicts.isInvalid(key) && this.verdicts.get(key) === undefined && !lookUps.has(key);
+    const verdict = await failedAttempts.run(address, isNeeded, async () => {
+      const caller = await this.lookUp(key, token);
+      // Counted here, before the next request of the address continues.
+      if (caller === undefined) failedAttempts.count(address);
+      return { caller };
+    });
     if (verdict !== undefined) return verdict.caller;
     if (this.verdicts.isInvalid(key)) {
       failedAttempts.count(address);
       return undefined;
     }
-    // The verdict counts for the request that began the look-up.
+    // A look-up in flight counts only for the request that began it.
     return this.verdicts.get(key)?.caller ?? this.lookUp(key, token);
   }
 
-  /** Whether there is a verdict, or will be without another look-up. */
-  private isJudged(key: string): boolean {
-    return (
-      this.verdicts.isInvalid(key) ||
-      this.verdicts.get(key) !== undefined ||
-      Object.values(this.lookUps).some((lookUps) => lookUps.has(key))
-    );
+  /** Looks a token up once, however many requests wait for the verdict. */
+  private async lookUp(key: string, token: string): Promise<Caller | undefined> {
+    const { find, lookUps } = this.sourceOf(token);
+    const inFlight = lookUps.get(key);
+    if (inFlight !== undefined) return inFlight;
+    if (lookUps.size >= this.config.http.maxPendingRequests) throw overloaded();
+    const startedAt = performance.now();
+    const lookUp = find(token)
+      .then((caller) => {
+        if (caller === undefined) this.verdicts.setInvalid(key);
+        else this.recordUse(this.verdicts.setValid(key, caller, startedAt));
+        return caller;
+      })
+      .finally(() => lookUps.delete(key));
+    lookUps.set(key, lookUp);
+    return lookUp;
   }
 
-  private lookUp(key: string, token: string): Promise<Caller | undefined> {
-    const kind = kindOf(token);
-    return this.lookUps[kind].run(key, async () => {
-      const askedAt = performance.now();
-      const caller = await this.find(kind, token);
-      if (caller === undefined) this.verdicts.setInvalid(key);
-      else this.recordUse(this.verdicts.setValid(key, caller, askedAt));
-      return caller;
-    });
+  private sourceOf(token: string): Source {
+    if (isWellFormedAccessToken(token)) return this.sources.own;
+    return JwtVerifier.isJwt(token) ? this.sources.jwt : this.sources.other;
   }
 
-  private async find(kind: TokenKind, token: string): Promise<Caller | undefined> {
-    if (kind === 'own') return this.accessTokens.find(token);
-    return kind === 'jwt' ? this.jwtVerifier?.verify(token) : undefined;
-  }
-
-  /** Beside the request, not in its way. */
+  /** Stores the use in the background: no request waits for it. */
   private recordUse(verdict: Verdict): void {
     const now = performance.now();
     const { tokenId } = verdict.caller;
@@ -145,15 +152,6 @@ export class TokenVerifierService {
   }
 }
 
-function forEachKind<Value>(make: () => Value): Record<TokenKind, Value> {
-  return { own: make(), jwt: make(), other: make() };
-}
-
 function keyOf(token: string): string {
   return hash('sha256', token, 'base64');
-}
-
-function kindOf(token: string): TokenKind {
-  if (isWellFormedAccessToken(token)) return 'own';
-  return JwtVerifier.isJwt(token) ? 'jwt' : 'other';
 }

@@ -13,10 +13,9 @@ const UNITS: Readonly<Record<string, number>> = {
  * @throws InvalidArgumentError
  */
 export function parseDuration(text: string): number {
-  const [, amount, unit] =
-    /^(\d{1,4})([smhdw])$/.exec(text) ?? (text === '0' ? ['', '0', 's'] : []);
-  if (amount === undefined || unit === undefined) {
+  const match = /^(\d{1,4})([smhdw])$/.exec(text === '0' ? '0s' : text);
+  if (match === null) {
     throw new InvalidArgumentError('Use a number and a unit: 30s, 15m, 24h, 90d or 52w.');
   }
-  return Number(amount) * UNITS[unit]!;
+  return Number(match[1]) * UNITS[match[2]!]!;
 }

@@ -1,13 +1,12 @@
 import { Command, CommanderError } from 'commander';
 import { CommandError } from './command-error.js';
-import { writeResult } from './output.js';
-import type { Streams } from './streams.js';
+import { writeResult, type Streams } from './streams.js';
 import { addTokenCommands } from './token-commands.js';
 
-// Nest, TypeORM and the database are imported by the commands that need them: they take longer to load than
-// all else that a help text or a usage error needs.
+// Nest, TypeORM and the database are imported by the commands that need them, because they take longer to load
+// than everything else that a help text or a usage error needs.
 
-/** A token, a part of one, or what may be the rest of one without its beginning. */
+/** A token, a part of one, or possibly the rest of one without its beginning. */
 const TOKEN_PARTS = /plantstore_\w*|[0-9A-Za-z]{20,}/gi;
 
 /**
@@ -15,7 +14,7 @@ const TOKEN_PARTS = /plantstore_\w*|[0-9A-Za-z]{20,}/gi;
  *
  * @param args the words of the command line after the name of the program
  * @param env the settings, by default those of the process and of the file `.env`
- * @returns the exit code. 0: done; 1: it could not be done; 2: the command was not understood
+ * @returns the exit code. 0: done; 1: failed; 2: the command was not understood
  */
 export async function run(
   args: readonly string[],
@@ -26,10 +25,15 @@ export async function run(
     await createProgram(streams, env).parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
-    // Commander has printed what is wrong, or the help that was asked for.
+    // Commander has already printed the error, or the help that was asked for.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    streams.stderr.write(`${await explain(error)}\n`);
-    return error instanceof CommandError ? error.exitCode : 1;
+    if (error instanceof CommandError) {
+      streams.stderr.write(`${error.message}\n`);
+      return error.exitCode;
+    }
+    const { explainStartError } = await import('../start-errors.js');
+    streams.stderr.write(`${explainStartError(error)}\n`);
+    return 1;
   }
 }
 
@@ -40,25 +44,18 @@ function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Co
     .configureOutput({
       writeOut: (text) => streams.stdout.write(text),
       writeErr: (text) => streams.stderr.write(text),
-      // Commander repeats what it does not understand, and that may be a token.
+      // Commander repeats words that it does not understand, and such a word may be a token.
       outputError: (text, write) => write(text.replace(TOKEN_PARTS, '…')),
     })
     .exitOverride();
 
-  addTokenCommands(
-    program.command('token').description('access tokens'),
-    streams,
-    async (action) => {
-      const { withTokens } = await import('./command-database.js');
-      await withTokens(streams, env, action);
-    },
-  );
+  addTokenCommands(program.command('token').description('access tokens'), streams, env);
 
   program
     .command('migrate')
     .description('bring the schema of the database up to date')
     .action(async () => {
-      const { withDatabase } = await import('./command-database.js');
+      const { withDatabase } = await import('./database.js');
       await withDatabase(streams, env, () => Promise.resolve());
     });
 
@@ -71,10 +68,4 @@ function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Co
     });
 
   return program;
-}
-
-async function explain(error: unknown): Promise<string> {
-  if (error instanceof CommandError) return error.message;
-  const { explainStartError } = await import('../start-errors.js');
-  return explainStartError(error);
 }

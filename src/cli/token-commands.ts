@@ -1,22 +1,25 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { findAccessTokens, mayHoldAccessToken } from '../auth/access-token.js';
-import type {
-  AccessTokenInfo,
-  AccessTokensService,
-  ShowToken,
-} from '../auth/access-tokens.service.js';
+import { findAccessTokens, mayContainAccessToken } from '../auth/access-token.js';
+import type { AccessTokensService, ShowToken } from '../auth/access-tokens.service.js';
 import { CommandError, UsageError } from './command-error.js';
-import { confirm } from './confirm.js';
 import { parseDuration } from './duration.js';
-import { refuseUnreadOutput, writeResult } from './output.js';
-import type { Streams } from './streams.js';
+import { confirm, refuseUnreadOutput, writeResult, type Streams } from './streams.js';
 import { statusOf, tableOf } from './token-table.js';
 
-/** Runs an action with the service class that the guard uses. */
-type WithTokens = (action: (tokens: AccessTokensService) => Promise<void>) => Promise<void>;
+/** A shorter grace may end before the new token has reached its user. */
+const SAFE_GRACE_MS = 3_600_000;
 
 /** Adds `create`, `list`, `revoke` and `rotate`. */
-export function addTokenCommands(program: Command, streams: Streams, withTokens: WithTokens): void {
+export function addTokenCommands(
+  program: Command,
+  streams: Streams,
+  env: NodeJS.ProcessEnv | undefined,
+): void {
+  const withTokens = async (action: (tokens: AccessTokensService) => Promise<void>) => {
+    const { withAccessTokens, withDatabase } = await import('./database.js');
+    await withDatabase(streams, env, (config) => withAccessTokens(config, action));
+  };
+
   program
     .command('create')
     .description('print a new token, which is shown only this once')
@@ -40,8 +43,9 @@ export function addTokenCommands(program: Command, streams: Streams, withTokens:
     .option('--json', 'as JSON, for programs')
     .action((options: { json?: boolean }) =>
       withTokens(async (tokens) => {
-        const list = await tokens.list();
-        await writeResult(streams.stdout, options.json === true ? jsonOf(list) : tableOf(list));
+        const list = (await tokens.list()).map((token) => ({ ...token, status: statusOf(token) }));
+        const result = options.json === true ? JSON.stringify(list, null, 2) : tableOf(list);
+        await writeResult(streams.stdout, result);
       }),
     );
 
@@ -53,7 +57,7 @@ export function addTokenCommands(program: Command, streams: Streams, withTokens:
       'as "token list" shows it; a text with leaked tokens may be pasted',
     )
     .option('--yes', 'do not ask')
-    // A pasted curl line has options of its own.
+    // A pasted curl command has options of its own.
     .allowUnknownOption()
     .action((words: string[], options: { yes?: boolean }) => {
       const text = words.join(' ');
@@ -64,13 +68,14 @@ export function addTokenCommands(program: Command, streams: Streams, withTokens:
       return withTokens(async (tokens) => {
         const live =
           leaked.length > 0 ? await tokens.findLiveByTokens(leaked) : await tokens.findLive(text);
-        if (live.length === 0) throw new CommandError(noLiveToken(text));
+        if (live.length === 0) throw noLiveToken(text);
         if (options.yes !== true) {
           const names = live.map(({ id, name }) => `${name} (${id})`).join(', ');
           await confirm(streams, `This ends ${names} within five seconds, and cannot be undone.`);
         }
-        await tokens.revoke(live.map(({ id }) => id));
-        streams.stderr.write(`Revoked ${live.map(({ id }) => id).join(', ')}.\n`);
+        const ids = live.map(({ id }) => id);
+        await tokens.revoke(ids);
+        streams.stderr.write(`Revoked ${ids.join(', ')}.\n`);
         const others = leaked.length - live.length;
         if (others > 0) {
           streams.stderr.write(
@@ -99,29 +104,26 @@ export function addTokenCommands(program: Command, streams: Streams, withTokens:
       checkName(name);
       refuseUnreadOutput(streams.stdout);
       return withTokens(async (tokens) => {
-        if (options.grace < GRACE_THAT_ASKS_MS && options.yes !== true) {
+        if (options.grace < SAFE_GRACE_MS && options.yes !== true) {
           await confirm(streams, 'This ends all tokens of this name soon, and cannot be undone.');
         }
         const token = await printNewToken(streams, (show) =>
           tokens.rotate(name, options.grace, options.expires, show),
         );
-        if (token === undefined) throw new CommandError(noLiveToken(name));
+        if (token === undefined) throw noLiveToken(name);
       });
     });
 }
 
-/** A shorter grace may be over before the new token is where it is needed. */
-const GRACE_THAT_ASKS_MS = 3_600_000;
-
 /**
- * Prints the token that `make` shows, before it is committed.
+ * Prints a new token before it is committed.
  *
- * @param make resolves when the token is committed
+ * @param make calls `show` with the token, and resolves when the token is committed
  */
-async function printNewToken<Result>(
+async function printNewToken(
   { stdout, stderr }: Streams,
-  make: (show: ShowToken) => Promise<Result>,
-): Promise<Result> {
+  make: (show: ShowToken) => Promise<string | undefined>,
+): Promise<string | undefined> {
   let isPrinted = false;
   try {
     return await make(async (token) => {
@@ -136,22 +138,23 @@ async function printNewToken<Result>(
   }
 }
 
-/** Repeats nothing of what was typed: it may be a part of a token, and what is on a terminal stays there. */
-function noLiveToken(text: string): string {
-  const reason =
-    findAccessTokens(text).length > 0
-      ? 'No token in this text is live.'
-      : mayHoldAccessToken(text)
-        ? 'This is not a whole token: characters are missing or wrong. Paste all of it, or use its name or id.'
-        : 'There is no live token of this name or id.';
-  return `${reason} "./plant-store token list" shows all tokens.`;
+/** The message does not repeat the text, which may be a part of a token: terminals keep their history. */
+function noLiveToken(text: string): CommandError {
+  let reason = 'There is no live token of this name or id.';
+  if (findAccessTokens(text).length > 0) {
+    reason = 'No token in this text is live.';
+  } else if (mayContainAccessToken(text)) {
+    reason =
+      'This is not a whole token: characters are missing or wrong. Paste all of it, or use its name or id.';
+  }
+  return new CommandError(`${reason} "./plant-store token list" shows all tokens.`);
 }
 
 const NAME = /^(?=.*[\p{L}\p{N}])[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,100}$/u;
 
 /** Names are shown in lists and logs, so they must be readable, and no tokens. */
 function checkName(name: string): void {
-  if (mayHoldAccessToken(name)) {
+  if (mayContainAccessToken(name)) {
     throw new UsageError(
       'This is a token or a part of one, not a name: no name has "plantstore_" in it.',
     );
@@ -166,12 +169,4 @@ function parseLifetime(text: string): number {
   const lifetime = parseDuration(text);
   if (lifetime === 0) throw new InvalidArgumentError('Such a token would never work.');
   return lifetime;
-}
-
-function jsonOf(list: readonly AccessTokenInfo[]): string {
-  return JSON.stringify(
-    list.map((token) => ({ ...token, status: statusOf(token) })),
-    null,
-    2,
-  );
 }

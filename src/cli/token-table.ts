@@ -1,6 +1,6 @@
 import type { AccessTokenInfo } from '../auth/access-tokens.service.js';
 
-/** @returns whether a token is live, expired or revoked */
+/** @returns `live`, `expired` or `revoked` */
 export function statusOf({ revokedAt, expiresAt }: AccessTokenInfo): string {
   if (revokedAt !== null) return 'revoked';
   return expiresAt !== null && expiresAt.getTime() <= Date.now() ? 'expired' : 'live';
@@ -19,7 +19,7 @@ export function tableOf(tokens: readonly AccessTokenInfo[]): string {
     ]),
   ];
   const widths = rows[0]!.map((_, column) =>
-    // Not Math.max(...): so many arguments overflow the stack.
+    // Math.max(...) of a long list would overflow the stack.
     rows.reduce((width, row) => Math.max(width, row[column]!.length), 0),
   );
   return rows

@@ -4,7 +4,7 @@ const MAX_DELAY_MS = 30_000;
 /** A worker that ran this long started successfully: reset the back-off. */
 const STABLE_MS = 60_000;
 
-/** How long to wait before a worker is replaced: twice as long each time. */
+/** The delay before a worker is replaced: twice as long each time. */
 export class BackOff {
   private ends = 0;
 

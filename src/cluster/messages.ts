@@ -1,24 +1,23 @@
 import type { AppConfig } from '../config/config.js';
 import type { Snapshot } from './worker-metrics.js';
 
-/** The first message to a worker. A password in its environment could be read by other programs of the user. */
+/** The first message to a worker. It is not in the environment, where other programs could read the password. */
 export interface WorkerSettings {
   /** The number of the worker, from 1. */
   readonly worker: number;
   readonly config: AppConfig;
 }
 
-/** What the primary sends later. */
+/** All later messages to a worker. */
 export type ToWorker =
   | { readonly type: 'stop' }
-  /** The metrics of the service, in response to the oldest `scrape` that has none. */
+  /** The metrics of the service, in response to the oldest open `scrape`. */
   | { readonly type: 'metrics'; readonly text: string };
 
-/** What a worker sends. */
 export type ToPrimary =
   | { readonly type: 'listening'; readonly url: string }
-  /** The worker could not start and ends; the reason is meant for the operator. */
+  /** The worker could not start and exits; the reason is a message for the operator. */
   | { readonly type: 'failed'; readonly reason: string }
   | { readonly type: 'snapshot'; readonly snapshot: Snapshot }
-  /** A client of the worker asks for the metrics of the service. */
+  /** A client of the worker requests the metrics of the service. */
   | { readonly type: 'scrape' };

@@ -24,7 +24,7 @@ describe('workerConfig', () => {
     expect(configs.map(({ auth }) => auth.failuresPerMinute)).toEqual([76, 76, 76, 75]);
   });
 
-  it('gives each worker at least 1', () => {
+  it('gives each worker at least 1 of each limit', () => {
     const configs = configsOf({
       WEB_CONCURRENCY: '3',
       MAX_CONNECTIONS: '1',

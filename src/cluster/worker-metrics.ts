@@ -1,19 +1,14 @@
 import { AggregatorRegistry, type Registry } from 'prom-client';
 
-interface Metric {
-  readonly type: string;
-  readonly aggregator: string;
-}
-
 /** The metrics of one process at one moment. */
-export type Snapshot = readonly Metric[];
+export type Snapshot = readonly { readonly type: string; readonly aggregator: string }[];
 
 export async function takeSnapshot(registry: Registry): Promise<Snapshot> {
-  // prom-client declares `type` as an enum of numbers, but it is a word.
+  // prom-client declares `type` as an enum of numbers, but its values are strings.
   return (await registry.getMetricsAsJSON()) as unknown as Snapshot;
 }
 
-/** Adds up the metrics of all workers, and keeps what workers that ended have counted. */
+/** Adds up the metrics of all workers, including the counters of workers that ended. */
 export class WorkerMetrics {
   private readonly latest = new Map<number, Snapshot>();
   private readonly ended = new Map<number, Snapshot>();
@@ -23,7 +18,7 @@ export class WorkerMetrics {
     this.latest.set(worker, snapshot);
   }
 
-  /** Prometheus takes a counter that falls for a restart and counts everything again, so counters stay. */
+  /** Keeps the counters: Prometheus takes a sum that falls for a restart, and counts everything again. */
   end(worker: number): void {
     const counters = this.sumOf(worker).filter(
       ({ type }) => type === 'counter' || type === 'histogram',
@@ -38,18 +33,18 @@ export class WorkerMetrics {
    */
   text(own: Snapshot): Promise<string> {
     const workers = new Set([...this.ended.keys(), ...this.latest.keys()]);
+    // Always in the same order: another one rounds fractions differently, and a sum could fall.
     const sums = [...workers].sort((a, b) => a - b).map((worker) => this.sumOf(worker));
     return aggregate([own, ...sums]).metrics();
   }
 
-  /** Worker by worker, and always in one order: another order rounds fractions differently, and the sum could fall. */
   private sumOf(worker: number): Snapshot {
     const sum = aggregate([this.ended.get(worker) ?? [], this.latest.get(worker) ?? []]);
     return sum.getMetricsAsArray() as unknown as Snapshot;
   }
 }
 
-/** prom-client would show the average lag of the event loops, which hides a blocked one, and no time of start. */
+/** By default, prom-client averages the lags of event loops, which hides a blocked one, and omits the start time. */
 const AGGREGATORS: Readonly<Record<string, string>> = { average: 'max', omit: 'min' };
 
 function aggregate(snapshots: readonly Snapshot[]): Registry {

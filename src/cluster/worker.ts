@@ -12,7 +12,7 @@ import { stopApp } from '../shutdown.js';
 import type { ToPrimary, ToWorker, WorkerSettings } from './messages.js';
 import { takeSnapshot } from './worker-metrics.js';
 
-/** How old the metrics of a worker may be in /metrics, and how much is lost when it is killed. */
+/** The greatest age of a worker's metrics in /metrics. A worker that is killed loses the metrics of this time. */
 const SNAPSHOT_INTERVAL_MS = 1000;
 
 let app: NestExpressApplication | undefined;
@@ -25,7 +25,7 @@ async function serve({ worker, config }: WorkerSettings): Promise<void> {
     else scrapes.shift()?.resolve(message.text);
   });
   process.on('disconnect', () => {
-    // The primary is gone, and a new one may be waiting for the address.
+    // The primary is gone: stop without a delay, because its successor may be waiting for the address.
     for (const { reject } of scrapes) reject(shuttingDown());
     void stop({ ...config.http, shutdownDelay: 0 });
   });
@@ -35,13 +35,13 @@ async function serve({ worker, config }: WorkerSettings): Promise<void> {
   created.get(MetricsService).readFrom(readAllMetrics);
   const url = await listen(created, { ...config.http, reusePort: true });
   app = created;
-  tellPrimary({ type: 'listening', url });
+  send({ type: 'listening', url });
   const registry = created.get<Registry>(Registry);
-  const report = async () => {
-    tellPrimary({ type: 'snapshot', snapshot: await takeSnapshot(registry) });
+  const sendSnapshot = async () => {
+    send({ type: 'snapshot', snapshot: await takeSnapshot(registry) });
   };
-  await report();
-  setInterval(() => void report(), SNAPSHOT_INTERVAL_MS);
+  await sendSnapshot();
+  setInterval(() => void sendSnapshot(), SNAPSHOT_INTERVAL_MS);
 }
 
 /** @throws ServiceError shuttingDown when the primary is gone */
@@ -49,7 +49,7 @@ function readAllMetrics(): Promise<string> {
   if (!process.connected) return Promise.reject(shuttingDown());
   const scrape = Promise.withResolvers<string>();
   scrapes.push(scrape);
-  tellPrimary({ type: 'scrape' });
+  send({ type: 'scrape' });
   return scrape.promise;
 }
 
@@ -59,16 +59,16 @@ async function stop(timeouts: Parameters<typeof stopApp>[1]): Promise<void> {
   process.exit(0);
 }
 
-/** @param then called when the message was sent, or could not be because the primary is gone */
-function tellPrimary(message: ToPrimary, then: () => void = () => undefined): void {
+/** @param then called when the message was sent, or cannot be sent because the primary is gone */
+function send(message: ToPrimary, then: () => void = () => undefined): void {
   process.send!(message, undefined, {}, then);
 }
 
-// A terminal and systemd send signals to every process; a worker stops when the primary tells it to.
+// A terminal and systemd send signals to every process, but only the primary tells a worker to stop.
 process.on('SIGTERM', () => undefined);
 process.on('SIGINT', () => undefined);
 
 const [settings] = (await once(process, 'message')) as [WorkerSettings];
 await serve(settings).catch((error: unknown) => {
-  tellPrimary({ type: 'failed', reason: explainStartError(error) }, () => process.exit(1));
+  send({ type: 'failed', reason: explainStartError(error) }, () => process.exit(1));
 });

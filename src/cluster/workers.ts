@@ -1,7 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Counter } from 'prom-client';
 import type { AppConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { tryAddress } from '../http/try-address.js';
@@ -11,7 +10,7 @@ import type { ToPrimary, ToWorker, WorkerSettings } from './messages.js';
 import { workerConfig } from './worker-config.js';
 import { takeSnapshot, WorkerMetrics } from './worker-metrics.js';
 
-/** How long after all time-outs of an orderly stop a worker that still runs is killed. */
+/** A worker that still runs this long after all time-outs of an orderly stop is killed. */
 const STOP_GRACE_MS = 5000;
 
 /** The primary: starts the worker processes, replaces those that end, stops them, and adds up their metrics. */
@@ -21,37 +20,37 @@ export class Workers {
   private readonly stopping = new AbortController();
   private readonly metrics = new WorkerMetrics();
   private readonly registry = createRegistry();
-  private readonly restarts: Counter = workerRestarts(this.registry);
+  private readonly restarts = workerRestarts(this.registry);
 
   /** @param config of the service, with the address of a database whose schema is up to date */
   constructor(
-    private readonly config: AppConfig,
+    private config: AppConfig,
     private readonly logger: Logger,
   ) {}
 
   /**
    * Starts the first worker alone, so that an error that all workers would meet is logged once; then the others.
    *
-   * @returns the address, when all workers listen; never after `stop`
+   * @returns the URL, when all workers listen; never after `stop`
    * @throws StartError when the first worker cannot start; the error of the socket when the address is taken
    */
   async start(): Promise<string> {
     process.on('exit', () => this.kill());
-    const { host } = this.config.http;
-    // Workers share a port with every process that asks for it in the same way, another Plant Store included: only
-    // this check tells that the port is taken. It comes last, to leave little time to a service that starts as well.
-    const port = await tryAddress(host, this.config.http.port);
-    const config = { ...this.config, http: { ...this.config.http, port } };
-    const url = await this.startWorker(config, 1);
-    const others = Array.from({ length: config.workers - 1 }, (_, i) => i + 2);
-    await Promise.all(others.map((worker) => this.startWorker(config, worker)));
+    const { http, workers } = this.config;
+    // With `reusePort`, workers would share the port with another service of the same user, such as a second Plant
+    // Store. This check notices that. It comes last, to leave little time to a service that starts at the same moment.
+    const port = await tryAddress(http.host, http.port);
+    this.config = { ...this.config, http: { ...http, port } };
+    const url = await this.startWorker(1);
+    const others = Array.from({ length: workers - 1 }, (_, i) => i + 2);
+    await Promise.all(others.map((worker) => this.startWorker(worker)));
     return url;
   }
 
-  /** Stops all workers in good order, at the same time, and waits for their end. */
+  /** Stops all workers at the same time, in good order, and waits until they have ended. */
   async stop(): Promise<void> {
     this.stopping.abort();
-    for (const child of this.processes) tell(child, { type: 'stop' });
+    for (const child of this.processes) send(child, { type: 'stop' });
     const { shutdownDelay, shutdownTimeout } = this.config.http;
     const deadline = setTimeout(
       () => {
@@ -68,25 +67,25 @@ export class Workers {
     for (const child of this.processes) child.kill('SIGKILL');
   }
 
-  /** @returns the address, when the worker or its replacement listens */
-  private startWorker(config: AppConfig, worker: number): Promise<string> {
+  /** @returns the URL, when the worker or its replacement listens */
+  private startWorker(worker: number): Promise<string> {
     const listening = Promise.withResolvers<string>();
-    this.running.push(this.keepRunning(config, worker, listening));
+    this.running.push(this.keepRunning(worker, listening));
     return listening.promise;
   }
 
   /** Runs a worker and its replacements until the service stops. */
   private async keepRunning(
-    config: AppConfig,
     worker: number,
     listening: PromiseWithResolvers<string>,
   ): Promise<void> {
     const { signal } = this.stopping;
+    const settings = { worker, config: workerConfig(this.config, worker) };
     const backOff = new BackOff();
     let hasListened = false;
     while (!signal.aborted) {
       const startedAt = performance.now();
-      const end = await this.run({ worker, config: workerConfig(config, worker) }, (url) => {
+      const { ending, reason } = await this.run(settings, (url) => {
         if (hasListened) this.logger.info(`Worker ${worker} listens again.`);
         hasListened = true;
         listening.resolve(url);
@@ -94,25 +93,29 @@ export class Workers {
       if (signal.aborted) return;
       if (worker === 1 && !hasListened) {
         listening.reject(
-          new StartError(end.reason ?? `The first worker ended (${end.how}) before it listened.`),
+          new StartError(reason ?? `The first worker ended (${ending}) before it listened.`),
         );
         return;
       }
       const wait = backOff.next(performance.now() - startedAt);
       this.restarts.inc();
-      const because = end.reason === undefined ? '' : `: ${end.reason}`;
+      const because = reason === undefined ? '' : `: ${reason}`;
       this.logger.error(
-        `Worker ${worker} ended (${end.how})${because}; it is replaced in ${wait} ms.`,
+        `Worker ${worker} ended (${ending})${because}; it is replaced in ${wait} ms.`,
       );
       await delay(wait, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  /** Runs one process to its end, and tells how it ended, and why if it said so. */
+  /**
+   * Runs one process to its end.
+   *
+   * @returns the signal or the exit code, and the reason if the worker sent one
+   */
   private async run(
     settings: WorkerSettings,
     onListening: (url: string) => void,
-  ): Promise<{ how: string; reason: string | undefined }> {
+  ): Promise<{ ending: string; reason: string | undefined }> {
     const { worker } = settings;
     const child = fork(new URL('worker.js', import.meta.url));
     this.processes.add(child);
@@ -130,26 +133,26 @@ export class Workers {
           this.metrics.update(worker, message.snapshot);
           break;
         case 'scrape':
-          void this.read().then((text) => tell(child, { type: 'metrics', text }));
+          void this.readMetrics().then((text) => send(child, { type: 'metrics', text }));
           break;
       }
     });
-    tell(child, settings);
-    // Not "exit", which may come before the last message, and does not come at all if there is no process.
-    const how = await new Promise<string>((resolve) => {
+    send(child, settings);
+    // "exit" may come before the last message, and does not come at all if the process could not be created.
+    const ending = await new Promise<string>((resolve) => {
       child.once('close', (code, signal) => resolve(signal ?? `exit code ${code}`));
     });
     this.processes.delete(child);
     this.metrics.end(worker);
-    return { how, reason };
+    return { ending, reason };
   }
 
-  private async read(): Promise<string> {
+  private async readMetrics(): Promise<string> {
     return this.metrics.text(await takeSnapshot(this.registry));
   }
 }
 
-/** A child that is just ending does not read it; its end is noticed by `run`. */
-function tell(child: ChildProcess, message: WorkerSettings | ToWorker): void {
+/** Errors are ignored: a child that is about to exit does not receive the message, and `run` notices its end. */
+function send(child: ChildProcess, message: WorkerSettings | ToWorker): void {
   child.send(message, () => undefined);
 }

@@ -1,17 +1,17 @@
-import { Global, Module, type DynamicModule } from '@nestjs/common';
+import { Module, type DynamicModule } from '@nestjs/common';
 import { LoggerModule } from 'nestjs-pino';
 import type { Logger } from 'pino';
 
-/** The name under which the logger for requests is injected; all other code uses Nest's `Logger`. */
+/** The token by which the logger for requests is injected; all other code uses Nest's `Logger`. */
 export const REQUEST_LOGGER = Symbol('request logger');
 
-@Global()
 @Module({})
 export class LoggingModule {
   static register(logger: Logger): DynamicModule {
     return {
       module: LoggingModule,
-      // Requests are logged by RequestObserver: pino-http would make a logger for each of them.
+      global: true,
+      // RequestObserver logs requests: pino-http would create a logger for each of them.
       imports: [LoggerModule.forRoot({ pinoHttp: { logger }, forRoutes: [] })],
       providers: [{ provide: REQUEST_LOGGER, useValue: logger }],
       exports: [REQUEST_LOGGER],

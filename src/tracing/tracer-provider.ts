@@ -1,0 +1,17 @@
+import { context, propagation } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+
+/** Sets up the OpenTelemetry SDK, and sends spans to the collector at `endpoint`. */
+export function createTracerProvider(endpoint: string): TracerProvider {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+  const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/$/, '')}/v1/traces` });
+  return new TracerProvider({
+    resource: resourceFromAttributes({ 'service.name': 'plant-store' }),
+    spanProcessors: [new BatchSpanProcessor({ exporter })],
+  });
+}
