@@ -20,6 +20,6 @@ export default {
   globalSetup: './test/setup/global-setup.ts',
   // A limit for what hangs, not a measure: a busy machine needs several times as long as an idle one.
   testTimeout: 60_000,
-  // Not one less than there are cores: tests mostly wait for processes and databases.
-  maxWorkers: 2,
+  // More than two cores, which is the smallest machine: tests mostly wait for processes and databases.
+  maxWorkers: 3,
 };
