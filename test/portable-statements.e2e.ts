@@ -55,9 +55,9 @@ describe('the schema and the statements stay within what distributed engines can
       );
     }
     expect([...statements]).toEqual([
-      'INSERT INTO plants (id, name, tag) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING RETURNING id',
+      'INSERT INTO plants (id, name, tag) VALUES ($1, $2, $3) ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE false RETURNING id',
       'SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])',
-      'INSERT INTO plants (id, name, tag) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[]) ON CONFLICT (id) DO NOTHING RETURNING id',
+      'INSERT INTO plants (id, name, tag) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[]) ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE false RETURNING id',
     ]);
   });
 });

@@ -92,7 +92,7 @@ describe('/health/ready, for a role that may not do everything', () => {
   });
 
   it('tells that it may not read the migrations', async () => {
-    await service.database.query(`GRANT SELECT, INSERT ON plants TO ${role}`);
+    await service.database.query(`GRANT SELECT, INSERT, UPDATE ON plants TO ${role}`);
     await service.database.query(`REVOKE SELECT ON migrations FROM ${role}`);
     await poolOf(service.app.get(DataSource)).query(`SET ROLE ${role}`);
     const answer = await service.request('/health/ready');
@@ -101,11 +101,12 @@ describe('/health/ready, for a role that may not do everything', () => {
   });
 
   it.each([
-    ['SELECT', 503, ': INSERT on plants. '],
-    ['INSERT', 503, ': SELECT on plants. '],
-    ['SELECT, INSERT (id)', 503, ': INSERT on plants. '],
-    ['SELECT (id, name, tag), INSERT (id, name, tag)', 200, 'ok'],
-    ['SELECT, INSERT', 200, 'ok'],
+    ['SELECT, UPDATE', 503, ': INSERT on plants. '],
+    ['INSERT, UPDATE', 503, ': SELECT on plants. '],
+    ['SELECT, INSERT', 503, ': UPDATE on plants. '],
+    ['SELECT, INSERT (id), UPDATE', 503, ': INSERT on plants. '],
+    ['SELECT (id, name, tag), INSERT (id, name, tag), UPDATE (name)', 200, 'ok'],
+    ['SELECT, INSERT, UPDATE', 200, 'ok'],
   ])('with %s on plants it is %d and says "%s"', async (granted, status, text) => {
     await service.database.query(`GRANT ${granted} ON plants TO ${role}`);
     // The pool hands out the connection that it got back last.

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Pool, QueryResult } from 'pg';
+import type { Pool, QueryConfig, QueryResult } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { ErrorCode } from '../errors/error-codes.js';
@@ -52,11 +52,46 @@ async function query<Row extends object>(
   for (let attempt = 1; ; attempt++) {
     const name = poolsWithoutNames.has(pool) ? undefined : nameOf(text);
     try {
-      return await pool.query<Row>({ name, text, values });
+      return await queryReplicated<Row>(pool, { name, text, values });
     } catch (error) {
       if (name !== undefined && isPreparedStatementLost(error)) poolsWithoutNames.add(pool);
       else if (!isRetryable(error) || attempt >= MAX_ATTEMPTS) throw error;
     }
+  }
+}
+
+/** The function of Postgres that waits for standbys. The text of its warning depends on the language of the server. */
+const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN';
+
+/**
+ * Runs a statement, and believes its commit only if that waited for the standbys: when an administrator cancels the wait,
+ * Postgres commits on this server alone, and reports success with a warning.
+ *
+ * @throws ServiceError databaseUnavailable when the wait was cancelled; or the error of the connection or the statement
+ */
+async function queryReplicated<Row extends object>(
+  pool: Pool,
+  statement: QueryConfig,
+): Promise<QueryResult<Row>> {
+  const client = await pool.connect();
+  let isReplicated = true;
+  const onNotice = ({ routine }: { routine?: string | undefined }) => {
+    if (routine === WAIT_FOR_STANDBY) isReplicated = false;
+  };
+  // A lost connection is also reported as an event, which would end the process without a listener.
+  const onError = () => undefined;
+  client.on('notice', onNotice).on('error', onError);
+  let failure: unknown;
+  try {
+    const result = await client.query<Row>(statement);
+    if (!isReplicated) throw databaseUnavailable(new Error('The wait for a standby was cancelled'));
+    return result;
+  } catch (error) {
+    failure = error;
+    throw error;
+  } finally {
+    client.off('notice', onNotice).off('error', onError);
+    client.release(failure !== undefined);
   }
 }
 

@@ -7,7 +7,7 @@ import { runStatement } from './run-statement.js';
 /** A privilege on a table that requests need. */
 export interface NeededPrivilege {
   readonly entity: EntityTarget<object>;
-  readonly privilege: 'SELECT' | 'INSERT';
+  readonly privilege: 'SELECT' | 'INSERT' | 'UPDATE';
   /** The columns that requests use: a role may be granted these and no others. */
   readonly columns: readonly string[];
 }

@@ -11,6 +11,8 @@ import { PlantEntity } from '../plants/plant.entity.js';
 const NEEDED: readonly NeededPrivilege[] = [
   { entity: PlantEntity, privilege: 'SELECT', columns: ['id', 'name', 'tag'] },
   { entity: PlantEntity, privilege: 'INSERT', columns: ['id', 'name', 'tag'] },
+  // For the lock on a plant that is sent again.
+  { entity: PlantEntity, privilege: 'UPDATE', columns: ['name'] },
   {
     entity: AccessTokenEntity,
     privilege: 'SELECT',

@@ -9,17 +9,22 @@ import { PlantEntity } from './plant.entity.js';
 /**
  * The primary key lets exactly one plant with an id in. RETURNING gives the ids that were inserted; the row count of the
  * result is not reliable, because Citus counts the rows of the SELECT.
+ *
+ * A stored plant is locked, and never changed. The lock makes the commit wait for the standbys that the database is set to
+ * wait for: a plant that became visible before they had it, as after a crash, would be lost in a fail-over.
  */
+const LOCK_STORED = `
+  ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE false
+  RETURNING id`;
+
 const INSERT = `
   INSERT INTO plants (id, name, tag) VALUES ($1, $2, $3)
-  ON CONFLICT (id) DO NOTHING
-  RETURNING id`;
+  ${LOCK_STORED}`;
 
 const INSERT_MANY = `
   INSERT INTO plants (id, name, tag)
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])
-  ON CONFLICT (id) DO NOTHING
-  RETURNING id`;
+  ${LOCK_STORED}`;
 
 const SELECT = 'SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])';
 

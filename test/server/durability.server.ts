@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { runCommand, type Command } from '../setup/command.js';
+import { startPostgresServer, type PostgresServer } from '../setup/postgres-server.js';
+import { until } from '../setup/until.js';
+
+/** No standby has this name, so a commit waits for one until somebody cancels it. */
+const MISSING_STANDBY = 'ghost';
+
+describe('a service whose database waits for a standby that is away', () => {
+  let server: PostgresServer;
+  let command: Command;
+  let url: string;
+  let token: string;
+
+  beforeAll(async () => {
+    server = await startPostgresServer();
+    const env = { PORT: '0', DATABASE_URL: server.url, DATABASE_TIMEOUT_MS: '5000' };
+    const create = runCommand(['dist/cli.js', 'token', 'create', 'test'], env);
+    expect(await create.exit()).toBe(0);
+    token = create.stdout.trim();
+    command = runCommand(['dist/main.js'], env);
+    url = (await command.waitFor(/listens on (http:[^"]+)/))[1]!;
+  });
+  beforeEach(async () => {
+    await waitForStandby('');
+    await server.query('TRUNCATE plants');
+    expect(await post(1)).toEqual({ status: 200 });
+    await waitForStandby(MISSING_STANDBY);
+  });
+  afterAll(async () => {
+    command.process.kill('SIGTERM');
+    await command.exit();
+    await server.close();
+  });
+
+  async function waitForStandby(name: string): Promise<void> {
+    await server.query(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`);
+    await server.query('SELECT pg_reload_conf()');
+    await until(async () => {
+      const [row] = await server.query<{ name: string }>(
+        "SELECT current_setting('synchronous_standby_names') AS name",
+      );
+      return row!.name === name;
+    });
+  }
+
+  async function post(id: number, name = 'a'): Promise<{ status: number; error?: number }> {
+    const response = await fetch(`${url}/plants`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ id, name }),
+    });
+    const { error } = (await response.json()) as { error?: number };
+    return { status: response.status, ...(error !== undefined && { error }) };
+  }
+
+  const UNAVAILABLE = { status: 503, error: 50300 };
+  const storedIds = async () =>
+    (await server.query<{ id: string }>('SELECT id::text AS id FROM plants ORDER BY 1')).map(
+      ({ id }) => id,
+    );
+
+  /** Cancels the commits that wait for the standby, as an administrator does who is tired of waiting. */
+  const cancelWaits = () =>
+    server.query(
+      `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+       WHERE wait_event = 'SyncRep' AND query LIKE '%INTO plants%'`,
+    );
+
+  it('does not acknowledge a plant whose wait was cancelled, nor its repeat, until the standby has it', async () => {
+    for (const name of ['a', 'a', 'a']) {
+      const response = post(2, name);
+      await until(async () => (await cancelWaits()).length > 0);
+      expect(await response).toEqual(UNAVAILABLE);
+    }
+    expect(await storedIds()).toEqual(['1', '2']);
+    await waitForStandby('');
+    expect(await post(2)).toEqual({ status: 200 });
+  });
+
+  it('does not acknowledge a repeat of a plant that a restart of the server made visible', async () => {
+    const response = post(3);
+    await until(
+      async () =>
+        (await server.query("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")).length >
+        0,
+    );
+    await server.kill();
+    await server.start();
+    await response;
+    expect(await storedIds()).toEqual(['1', '3']);
+    expect(await post(3)).toEqual(UNAVAILABLE);
+    await waitForStandby('');
+    expect(await post(3)).toEqual({ status: 200 });
+  });
+
+  it('of clients racing for one id, none is told that its plant is stored', async () => {
+    const responses = Promise.all(Array.from({ length: 10 }, () => post(4)));
+    expect(new Set((await responses).map(({ status }) => status))).toEqual(new Set([503]));
+    await waitForStandby('');
+    expect(await post(4)).toEqual({ status: 200 });
+  });
+});
