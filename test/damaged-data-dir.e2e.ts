@@ -66,7 +66,7 @@ describe('a data folder that cannot be used', () => {
     // pg_attrdef_adrelid_adnum_index, which nothing reads before the migrations.
     await writeFile(join(tables, '2656'), Buffer.alloc(16_384, 0xaa));
     await expectOneLine(
-      `The database at ${dataDir} cannot be used: invalid page in block 0 of relation "base/5/2656" (XX001); its files are damaged, restore a copy of them`,
+      `The database at ${dataDir} cannot be used: invalid page in block 0 of relation "base/5/2656" (XX001); its files are damaged, restore a backup`,
     );
   });
 
@@ -90,7 +90,7 @@ describe('a data folder that cannot be used', () => {
     const service = attempt([MAIN], { PORT: '0', DATA_DIR: dataDir });
     expect(await service.exit()).toBe(1);
     expect(reasonOf(service)).toMatch(
-      /^The embedded Postgres cannot start in .*\.s\.PGSQL\.5432\. Mend that, or set DATA_DIR to another folder\.\n$/,
+      /^The embedded Postgres cannot start in .*\.s\.PGSQL\.5432\. Fix that, or set DATA_DIR to another folder\.\n$/,
     );
   });
 

@@ -158,7 +158,7 @@ describe('a start that cannot succeed', () => {
       const command = attempt(args, { PORT: '0' }, dir);
       expect(await command.exit()).toBe(1);
       expect(command.stderr).toBe(
-        `${join(dir, '.env')} must be a file that this user can read. Move away what is there, or mend it.\n`,
+        `${join(dir, '.env')} must be a file that this user can read. Make it readable, or remove it.\n`,
       );
       await rm(dir, { recursive: true });
     },

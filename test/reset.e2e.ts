@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../src/auth/access-token.js';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
 import { generator } from './setup/random.js';
-import { openConnection, plantHead } from './setup/raw-http.js';
+import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
 
@@ -108,4 +108,21 @@ describe('a client that resets its connection', () => {
     expect(await service.metric('plant_store_batch_waiting')).toBe(0);
     expect(await service.metric('plant_store_database_waiting')).toBe(0);
   });
+});
+
+it('a request in a pipeline takes the place that the one before has released', async () => {
+  const service = await startService({ MAX_PENDING_REQUESTS: '1' });
+  const plants = Array.from({ length: 5 }, (_, id) => {
+    const body = JSON.stringify({ id, name: 'a' });
+    const lines = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+    return plantHead(service.token, lines) + body;
+  });
+  // The verdict about the token is cached now: the guards of the requests below run at once.
+  await service.post('{"id":-1,"name":"a"}');
+  const socket = await openConnection(service.port);
+  socket.write(plants.join(''));
+  const responses = await readResponses(socket, plants.length);
+  expect(responses.map(({ status }) => status)).toEqual(plants.map(() => 200));
+  socket.destroy();
+  await service.close();
 });

@@ -4,12 +4,12 @@ import { Type } from 'class-transformer';
 /**
  * Marks a field of a DTO that takes a member of the JSON.
  *
- * An object or array stays plain, and the rules of the DTO refuse it. Without `Type`, class-transformer would construct it
- * from the declared type of the field, or from a member `constructor` that a client sent, and fail.
+ * A client may send an object or an array instead of a string: it stays plain, and the rules of the DTO refuse it. Without
+ * `Type`, class-transformer would construct it from the declared type of the field, or from a member `constructor`.
  */
 export function JsonMember(): PropertyDecorator {
   return applyDecorators(
-    // Type reads this metadata, so it must be set before.
+    // `Type` reads this metadata when it is applied, so it comes first.
     Reflect.metadata('design:type', Object),
     Type(() => Object),
   );
