@@ -30,10 +30,10 @@ export class AppModule {
         HealthModule,
       ],
       providers: [
-        // Every request passes the guard, and every error the filter.
+        // The guard runs before every route of a controller; the filter sends what a route, guard or middleware throws.
         { provide: APP_GUARD, useClass: BearerGuard },
         { provide: APP_FILTER, useClass: ErrorFilter },
-        // The commands use DatabaseModule, too, but have no metrics.
+        // Not in DatabaseModule: the commands import that module, too, and have no metrics.
         PoolMetrics,
       ],
     };

@@ -55,6 +55,7 @@ export async function describeApp(): Promise<OpenAPIObject> {
   const database = { ...config.database, url: '' };
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.register({ ...config, database }, createLogger({ level: 'silent' })),
+    // Nest reads the modules and creates no instances, so no database is needed.
     { preview: true, logger: false },
   );
   return buildDocument(app);

@@ -9,21 +9,21 @@ async function start(): Promise<void> {
   const config = readConfig();
   if (config.workers > 1 && process.platform !== 'linux') {
     throw new StartError(
-      'WEB_CONCURRENCY must be 1 on this system: only on Linux can several processes share an address.',
+      'WEB_CONCURRENCY must be 1 on this system: only Linux lets several processes listen on one address.',
     );
   }
   const isEmbedded = config.database.url === undefined;
   const logger = createLogger(config.log);
   // The embedded database is for a person at a terminal; on a server, programs read the log.
   const report = isEmbedded ? writeForPerson : (text: string) => logger.info(text);
-  // Before the database is opened and migrated. Another program can still take the address: `listen` reports that.
+  // A taken address is reported before the database is opened. If another program takes it later, `listen` fails.
   await tryAddress(config.http.host, config.http.port);
   if (isEmbedded) {
     report(`Opening the embedded Postgres in ${config.database.dataDir} …`);
   }
   const database = await openDatabase(config.database);
   try {
-    // Nest and TypeORM take a second to load: a start with a wrong setting fails before.
+    // Nest and TypeORM take a second to load: a start with a wrong setting does not wait for them.
     const { serve } = await import('./serve.js');
     await serve(config, database, logger, report);
   } catch (error) {
@@ -32,7 +32,7 @@ async function start(): Promise<void> {
   }
 }
 
-/** Writes to standard error where standard output is no terminal: programs read the log there, as JSON. */
+/** If standard output is not a terminal, it carries the JSON log, so this text goes to standard error. */
 function writeForPerson(text: string): void {
   const stream = process.stdout.isTTY ? process.stdout : process.stderr;
   stream.write(`${text}\n`);

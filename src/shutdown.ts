@@ -47,7 +47,6 @@ export async function stopApp(
   await closed;
   clearTimeout(idle);
   clearTimeout(deadline);
-  lifecycle.stop();
-  // A frozen database server never closes its side of the connections.
+  // Limited, because a frozen database server never closes its side of the connections.
   await Promise.race([app.close(), delay(CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
 }

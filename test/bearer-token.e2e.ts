@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../src/auth/access-token.js';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
-import { startService, type Answer, type TestService } from './setup/service.js';
+import { startService, type TestResponse, type TestService } from './setup/service.js';
 
 const PLANT = '{"id":1,"name":"a"}';
 
@@ -13,7 +13,7 @@ describe('a bearer token', () => {
   });
   afterAll(() => service.close());
 
-  /** Sends a plant with the Authorization header given, or none. */
+  /** Sends a plant with this Authorization header, or without one. */
   const postWith = (authorization: string | undefined, path = '/plants', body = PLANT) =>
     service.request(path, {
       method: 'POST',
@@ -24,15 +24,15 @@ describe('a bearer token', () => {
       body,
     });
 
-  async function expectRefused(answer: Answer, error: number, challenge: string) {
-    expect(answer).toMatchObject({ status: 401, body: { error, message: expect.any(String) } });
-    expect(answer.headers.get('www-authenticate')).toBe(challenge);
+  async function expectRefused(response: TestResponse, error: number, challenge: string) {
+    expect(response).toMatchObject({ status: 401, body: { error, message: expect.any(String) } });
+    expect(response.headers.get('www-authenticate')).toBe(challenge);
     expect(await service.storedPlants()).toEqual([]);
   }
-  const expectMissing = (answer: Answer) =>
-    expectRefused(answer, 40100, 'Bearer realm="plant-store"');
-  const expectInvalid = (answer: Answer) =>
-    expectRefused(answer, 40101, 'Bearer realm="plant-store", error="invalid_token"');
+  const expectMissing = (response: TestResponse) =>
+    expectRefused(response, 40100, 'Bearer realm="plant-store"');
+  const expectInvalid = (response: TestResponse) =>
+    expectRefused(response, 40101, 'Bearer realm="plant-store", error="invalid_token"');
 
   it.each([
     ['no header', undefined],
@@ -40,16 +40,16 @@ describe('a bearer token', () => {
     ['another scheme', 'Basic dXNlcjpwYXNzd29yZA=='],
     ['the scheme alone', 'Bearer'],
     ['the scheme and spaces', 'Bearer   '],
-    ['a scheme that only begins alike', 'Bearerx abc'],
+    ['a scheme that only begins with Bearer', 'Bearerx abc'],
   ])('is missing from %s: 40100', async (_kind, header) => {
     await expectMissing(await postWith(header));
   });
 
-  it('is missing if only the query has one', async () => {
+  it('is missing if only the query has a token', async () => {
     await expectMissing(await postWith(undefined, `/plants?access_token=${service.token}`));
   });
 
-  it('is missing if only the body has one', async () => {
+  it('is missing if only the body has a token', async () => {
     const body = `{"id":1,"name":"a","access_token":"${service.token}"}`;
     await expectMissing(await postWith(undefined, '/plants', body));
   });
@@ -58,7 +58,7 @@ describe('a bearer token', () => {
     ['was never made', generateAccessToken()],
     ['has a wrong checksum', `plantstore_${'0'.repeat(49)}`],
     ['is of another form', 'abc'],
-    ['has characters no token has', '"><script>\'; DROP TABLE'],
+    ['has characters that no token has', '"><script>\'; DROP TABLE'],
     ['is very long', 'x'.repeat(8000)],
     ['is two tokens', 'abc abc'],
     ['is a name of Object.prototype', '__proto__'],
@@ -72,11 +72,11 @@ describe('a bearer token', () => {
     await expectInvalid(await postWith(`Bearer ${service.token}, Bearer ${service.token}`));
   });
 
-  it('that is not valid is not saved by a valid one in the query', async () => {
+  it('that is not valid is 40101, even with a valid token in the query', async () => {
     await expectInvalid(await postWith('Bearer abc', `/plants?access_token=${service.token}`));
   });
 
-  it('answers unknown, expired and revoked alike', async () => {
+  it('gets the same response whether it is unknown, expired or revoked', async () => {
     const tokens = service.app.get(AccessTokensService);
     const expired = await tokens.create('expired');
     const revoked = await tokens.create('revoked');
@@ -86,14 +86,14 @@ describe('a bearer token', () => {
     await service.database.query(
       "UPDATE access_tokens SET revoked_at = now() WHERE name = 'revoked'",
     );
-    const answers = [
+    const responses = [
       await postWith(`Bearer ${generateAccessToken()}`),
       await postWith(`Bearer ${expired}`),
       await postWith(`Bearer ${revoked}`),
     ];
-    for (const answer of answers) {
-      await expectInvalid(answer);
-      expect(answer.body).toEqual(answers[0]!.body);
+    for (const response of responses) {
+      await expectInvalid(response);
+      expect(response.body).toEqual(responses[0]!.body);
     }
   });
 
@@ -107,7 +107,7 @@ describe('a bearer token', () => {
   });
 
   it.each(['/plants?access_token=x', '/plants?access_token=x&access_token=y'])(
-    'is accepted whatever %s says',
+    'is accepted with the target %s',
     async (path) => {
       expect((await postWith(`Bearer ${service.token}`, path)).status).toBe(200);
       await service.database.query('TRUNCATE plants');

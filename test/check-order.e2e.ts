@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { openConnection, readAnswers, sendRaw } from './setup/raw-http.js';
+import { openConnection, readResponses, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 describe('the checks come in order', () => {
@@ -33,49 +33,49 @@ describe('the checks come in order', () => {
     ['schema before store', 40005, '/plants', 'right', [JSON_TYPE, 'Content-Length: 2'], '{}'],
   ])('%s: %d', async (_name, error, target, token, lines, body) => {
     const tokens = { right: service.token, wrong: 'wrong', none: undefined };
-    const answer = await sendRaw(service.port, request(target, tokens[token], lines, body));
-    expect(JSON.parse(answer.body)).toMatchObject({ error });
+    const response = await sendRaw(service.port, request(target, tokens[token], lines, body));
+    expect(JSON.parse(response.body)).toMatchObject({ error });
   });
 
-  it('an unauthenticated request is answered before a byte of its body is sent', async () => {
+  it('an unauthenticated request gets its response before a byte of its body is sent', async () => {
     const lines = [JSON_TYPE, 'Content-Length: 50'];
-    const answer = await sendRaw(service.port, request('/plants', undefined, lines));
-    expect(answer.status).toBe(401);
+    const response = await sendRaw(service.port, request('/plants', undefined, lines));
+    expect(response.status).toBe(401);
   });
 
   it('an unauthenticated client that waits for 100 Continue never gets it', async () => {
     const lines = [JSON_TYPE, 'Content-Length: 50', 'Expect: 100-continue'];
-    const answer = await sendRaw(service.port, request('/plants', undefined, lines));
-    expect(answer).toMatchObject({ status: 401, headers: { connection: 'close' } });
+    const response = await sendRaw(service.port, request('/plants', undefined, lines));
+    expect(response).toMatchObject({ status: 401, headers: { connection: 'close' } });
   });
 
-  it('an authenticated client that waits for 100 Continue gets it, then its answer', async () => {
+  it('an authenticated client that waits for 100 Continue gets it, and then its response', async () => {
     const body = '{"id":1,"name":"a"}';
     const socket = await openConnection(service.port);
     const lines = [JSON_TYPE, `Content-Length: ${body.length}`, 'Expect: 100-continue'];
     socket.write(request('/plants', service.token, lines));
-    const [goOn] = await readAnswers(socket, 1);
-    expect(goOn).toMatchObject({ status: 100 });
+    const [interim] = await readResponses(socket, 1);
+    expect(interim).toMatchObject({ status: 100 });
     socket.write(body);
-    const [answer] = await readAnswers(socket, 1);
-    expect(answer).toMatchObject({ status: 200, body: '{"name":"a"}' });
+    const [response] = await readResponses(socket, 1);
+    expect(response).toMatchObject({ status: 200, body: '{"name":"a"}' });
     socket.destroy();
   });
 
-  it('a connection is used again after a refused request whose small body arrived', async () => {
+  it('a connection can be used again after a refused request whose small body arrived', async () => {
     const socket = await openConnection(service.port);
     const refused = request('/plants', undefined, [JSON_TYPE, 'Content-Length: 2'], '{}');
     socket.write(refused + refused);
-    const answers = await readAnswers(socket, 2);
-    expect(answers.map((answer) => answer.status)).toEqual([401, 401]);
+    const responses = await readResponses(socket, 2);
+    expect(responses.map((response) => response.status)).toEqual([401, 401]);
     socket.destroy();
   });
 
-  it('nobody can keep the service busy with an endless body after the answer', async () => {
+  it('the service closes a connection on which a body goes on without end after the response', async () => {
     const socket = await openConnection(service.port);
     socket.on('error', () => undefined);
     socket.write(request('/plants', undefined, [JSON_TYPE, 'Transfer-Encoding: chunked']));
-    await readAnswers(socket, 1);
+    await readResponses(socket, 1);
     socket.resume();
     const closed = new Promise((resolve) => socket.once('close', resolve));
     const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
@@ -92,7 +92,7 @@ describe('the checks come in order', () => {
     service.proxy.cut();
     const before = service.proxy.connections;
     try {
-      const answers = await Promise.all([
+      const responses = await Promise.all([
         service.post('{}'),
         service.post('{'),
         service.post(''),
@@ -104,7 +104,7 @@ describe('the checks come in order', () => {
         service.request('/nowhere'),
         service.request('/health/live'),
       ]);
-      expect(answers.map(({ body }) => (body as { error?: number }).error)).toEqual([
+      expect(responses.map(({ body }) => (body as { error?: number }).error)).toEqual([
         40005,
         40004,
         40001,

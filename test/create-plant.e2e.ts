@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { startService, type TestService } from './setup/service.js';
 
-describe('POST /plants stores what was sent', () => {
+describe('POST /plants stores a plant exactly', () => {
   let service: TestService;
 
   beforeAll(async () => {
@@ -10,17 +10,17 @@ describe('POST /plants stores what was sent', () => {
   beforeEach(() => service.database.query('TRUNCATE plants'));
   afterAll(() => service.close());
 
-  it('answers 200 with name and tag, never the id', async () => {
-    const answer = await service.post('{"id": 1, "name": "Acer rubrum", "tag": "Acer"}');
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
-    expect(answer.body).toEqual({ name: 'Acer rubrum', tag: 'Acer' });
+  it('responds with 200, name and tag, and never with the id', async () => {
+    const response = await service.post('{"id": 1, "name": "Acer rubrum", "tag": "Acer"}');
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(response.body).toEqual({ name: 'Acer rubrum', tag: 'Acer' });
     expect(await service.storedPlants()).toEqual([{ id: '1', name: 'Acer rubrum', tag: 'Acer' }]);
   });
 
-  it('answers without a tag if none was sent', async () => {
-    const answer = await service.post('{"id": 1, "name": "Acer rubrum"}');
-    expect(answer.body).toEqual({ name: 'Acer rubrum' });
+  it('responds without a tag if none was sent', async () => {
+    const response = await service.post('{"id": 1, "name": "Acer rubrum"}');
+    expect(response.body).toEqual({ name: 'Acer rubrum' });
     expect(await service.storedPlants()).toEqual([{ id: '1', name: 'Acer rubrum', tag: null }]);
   });
 
@@ -36,8 +36,8 @@ describe('POST /plants stores what was sent', () => {
     ['-9223372036854775808', '-9223372036854775808'],
     ['9.223372036854775807E+18', '9223372036854775807'],
   ])('keeps the id %s exactly', async (sent, stored) => {
-    const answer = await service.post(`{"id": ${sent}, "name": "Acer"}`);
-    expect(answer.status).toBe(200);
+    const response = await service.post(`{"id": ${sent}, "name": "Acer"}`);
+    expect(response.status).toBe(200);
     expect(await service.storedPlants()).toEqual([{ id: stored, name: 'Acer', tag: null }]);
   });
 
@@ -61,9 +61,9 @@ describe('POST /plants stores what was sent', () => {
     ['a byte order mark and noncharacters', '\ufeff\uffff\u{10ffff}'],
     ['thirty thousand characters', 'x'.repeat(30_000)],
   ])('keeps %s in name and tag', async (_kind, text) => {
-    const answer = await service.post(JSON.stringify({ id: 1, name: text, tag: text }));
-    expect(answer.status).toBe(200);
-    expect(answer.body).toEqual({ name: text, tag: text });
+    const response = await service.post(JSON.stringify({ id: 1, name: text, tag: text }));
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual({ name: text, tag: text });
     expect(await service.storedPlants()).toEqual([{ id: '1', name: text, tag: text }]);
   });
 
@@ -81,21 +81,21 @@ describe('POST /plants stores what was sent', () => {
     ['members in another order, and white space', '\r\n\t{ "name" : "a" ,\n"id" : 1 } '],
     ['access_token in the body', '{"id":1,"name":"a","access_token":"x"}'],
   ])('accepts %s', async (_kind, body) => {
-    const answer = await service.post(body);
-    expect(answer.status).toBe(200);
-    expect(answer.body).toEqual({ name: 'a' });
+    const response = await service.post(body);
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual({ name: 'a' });
     expect(await service.storedPlants()).toEqual([{ id: '1', name: 'a', tag: null }]);
   });
 
-  it('takes a body in many small pieces', async () => {
+  it('accepts a body in many small pieces', async () => {
     const pieces = Buffer.from('{"id": 1, "name": "é"}');
-    const answer = await service.request('/plants', {
+    const response = await service.request('/plants', {
       method: 'POST',
       headers: { authorization: `Bearer ${service.token}`, 'content-type': 'application/json' },
       body: ReadableStream.from([...pieces].map((byte) => Uint8Array.of(byte))),
       duplex: 'half',
     });
-    expect(answer.status).toBe(200);
+    expect(response.status).toBe(200);
     expect(await service.storedPlants()).toEqual([{ id: '1', name: 'é', tag: null }]);
   });
 });

@@ -18,7 +18,7 @@ describe('a data folder that cannot be used', () => {
   });
   afterEach(() => rm(dataDir, { recursive: true }));
 
-  /** Fails in the same way, however often: no start mends or harms what another one found. */
+  /** Expects the same message from two programs: a start that fails neither repairs nor damages the folder. */
   async function expectOneLine(line: string) {
     const service = attempt([MAIN], { PORT: '0', DATA_DIR: dataDir });
     expect(await service.exit()).toBe(1);
@@ -50,20 +50,23 @@ describe('a data folder that cannot be used', () => {
     ],
   ];
 
-  it.each(damage)('a database %s is one line, and is left alone', async (_kind, spoil) => {
-    const postgres = join(dataDir, 'postgres');
-    await spoil(postgres);
-    await expectOneLine(
-      `${postgres} is damaged, or of another version of Postgres. Restore a copy of it, or move it away to start with an empty database.`,
-    );
-  });
+  it.each(damage)(
+    'a database %s: the message is one line, and the files stay as they are',
+    async (_kind, spoil) => {
+      const postgres = join(dataDir, 'postgres');
+      await spoil(postgres);
+      await expectOneLine(
+        `${postgres} is damaged, or of another version of Postgres. Restore a copy of it, or move it away to start with an empty database.`,
+      );
+    },
+  );
 
-  it('a database whose catalog is damaged is one line that names the folder', async () => {
+  it('a database whose catalog is damaged: the message is one line that names the folder', async () => {
     const tables = join(dataDir, 'postgres/base/5');
     // pg_attrdef_adrelid_adnum_index, which nothing reads before the migrations.
     await writeFile(join(tables, '2656'), Buffer.alloc(16_384, 0xaa));
     await expectOneLine(
-      `The database at ${dataDir} cannot be used: invalid page in block 0 of relation "base/5/2656" (XX001); its files are damaged, restore a copy of them`,
+      `The database at ${dataDir} cannot be used: invalid page in block 0 of relation "base/5/2656" (XX001); its files are damaged, restore a backup`,
     );
   });
 
@@ -74,7 +77,7 @@ describe('a data folder that cannot be used', () => {
       (lock: string) => writeFile(lock, 'not a lock, and long enough to be looked at'),
       'file is not a database',
     ],
-  ])('a lock that is %s is one line', async (_kind, make, reason) => {
+  ])('a lock that is %s: the message is one line', async (_kind, make, reason) => {
     const lock = join(dataDir, 'lock');
     await make(lock);
     await expectOneLine(
@@ -82,16 +85,16 @@ describe('a data folder that cannot be used', () => {
     );
   });
 
-  it('a socket that is a folder is one line', async () => {
+  it('a socket that is a folder: the message is one line', async () => {
     await mkdir(join(dataDir, '.s.PGSQL.5432'));
     const service = attempt([MAIN], { PORT: '0', DATA_DIR: dataDir });
     expect(await service.exit()).toBe(1);
     expect(reasonOf(service)).toMatch(
-      /^The embedded Postgres cannot start in .*\.s\.PGSQL\.5432\. Mend that, or set DATA_DIR to another folder\.\n$/,
+      /^The embedded Postgres cannot start in .*\.s\.PGSQL\.5432\. Fix that, or set DATA_DIR to another folder\.\n$/,
     );
   });
 
-  it('a temporary folder that is not there is one line', async () => {
+  it('a temporary folder that does not exist: the message is one line', async () => {
     const list = attempt([CLI, 'token', 'list'], { DATA_DIR: dataDir, TMPDIR: '/nowhere' });
     expect(await list.exit()).toBe(1);
     expect(list.stderr).toBe(

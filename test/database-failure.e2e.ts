@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
-import { startService, type Answer, type TestService } from './setup/service.js';
+import { startService, type TestResponse, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
 
-function expectUnavailable(answer: Answer) {
-  expect(answer).toMatchObject({
+function expectUnavailable(response: TestResponse) {
+  expect(response).toMatchObject({
     status: 503,
     body: { error: 50300, message: expect.any(String) },
   });
-  expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+  expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
 }
 
 describe('while the database is away', () => {
@@ -25,7 +25,7 @@ describe('while the database is away', () => {
   afterAll(() => service.close());
 
   it.each(['cut', 'freeze'] as const)(
-    '(%s) plants are refused with 503, and taken again afterwards',
+    '(%s) plants are refused with 503, and accepted again afterwards',
     async (how) => {
       service.proxy[how]();
       expectUnavailable(await service.post('{"id":2,"name":"b"}'));
@@ -34,7 +34,7 @@ describe('while the database is away', () => {
       expect(await service.request('/health/live')).toMatchObject({ status: 200 });
       service.proxy.restore();
       expect(await service.post('{"id":2,"name":"b"}')).toMatchObject({ status: 200 });
-      // What a probe learned is remembered for a moment.
+      // The result of a probe is cached for a second.
       await until(async () => (await service.request('/health/ready')).status === 200);
       expect(await service.storedPlants()).toEqual([
         { id: '1', name: 'a', tag: null },
@@ -82,11 +82,11 @@ describe('a database that cannot take a write', () => {
 
   it.each([
     ['the disk is full', '53100'],
-    ['memory is short', '53200'],
+    ['memory is exhausted', '53200'],
     ['it is read-only', '25006'],
     ['it shuts down', '57P01'],
-    ['a lock is not to be had', '55P03'],
-  ])('because %s (%s) is 503, then recovers', async (_reason, sqlstate) => {
+    ['a lock is not available', '55P03'],
+  ])('because %s (%s): 503, then the service recovers', async (_reason, sqlstate) => {
     await beforeInsert(`RAISE EXCEPTION 'no' USING ERRCODE = '${sqlstate}';`);
     expectUnavailable(await service.post('{"id":1,"name":"a"}'));
     await service.database.query('DROP TRIGGER fail ON plants');
@@ -96,7 +96,7 @@ describe('a database that cannot take a write', () => {
   it.each([
     ['a serialization failure', '40001'],
     ['a deadlock', '40P01'],
-  ])('because of %s (%s) tries again by itself', async (_reason, sqlstate) => {
+  ])('because of %s (%s): the service runs the statement again', async (_reason, sqlstate) => {
     await service.database.query('CREATE SEQUENCE attempts');
     await beforeInsert(
       `IF nextval('attempts') < 3 THEN RAISE EXCEPTION 'no' USING ERRCODE = '${sqlstate}'; END IF;
@@ -107,7 +107,7 @@ describe('a database that cannot take a write', () => {
     await service.database.query('DROP SEQUENCE attempts');
   });
 
-  it('because of a fault of ours is 500, with a constant text', async () => {
+  it('because of a fault of the service: 500, with a constant text', async () => {
     await service.database.query('ALTER TABLE plants RENAME TO hidden');
     expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({
       status: 500,
@@ -118,7 +118,7 @@ describe('a database that cannot take a write', () => {
 });
 
 describe('more work than the service accepts', () => {
-  it('is refused at once with 503, and /metrics still answers', async () => {
+  it('is refused at once with 503', async () => {
     const service = await startService({
       MAX_PENDING_REQUESTS: '2',
       DATABASE_TIMEOUT_MS: '1000',
@@ -126,14 +126,14 @@ describe('more work than the service accepts', () => {
     try {
       await service.post('{"id":1,"name":"a"}');
       service.proxy.freeze();
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         [1, 2, 3, 4].map((id) => service.post(JSON.stringify({ id, name: 'a' }))),
       );
-      const errors = answers.map(({ body }) => (body as { error?: number }).error);
+      const errors = responses.map(({ body }) => (body as { error?: number }).error);
       expect(errors.toSorted()).toEqual([50300, 50300, 50301, 50301]);
-      for (const answer of answers) {
-        expect(answer.status).toBe(503);
-        expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+      for (const response of responses) {
+        expect(response.status).toBe(503);
+        expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
       }
       service.proxy.restore();
       expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ status: 200 });

@@ -6,13 +6,13 @@ import { startService, type TestService } from './setup/service.js';
 
 const ERROR = { $ref: '#/components/schemas/Error' };
 
-/** An answer with the Error schema, and examples that are checked below. */
+/** A response with the Error schema, and examples that a test below checks. */
 const errorResponse = (description: string) => ({
   description,
   content: { 'application/json': { schema: ERROR, examples: expect.any(Object) } },
 });
 
-/** Written by hand from the specification, not from what the generator puts out. */
+/** Written by hand from the specification, not from the output of the generator. */
 const EXPECTED = {
   openapi: '3.1.0',
   info: { title: 'OpenAPI Plant Store', version: '1.0.0', license: { name: 'MIT' } },
@@ -120,7 +120,7 @@ describe('the OpenAPI document', () => {
   });
   afterAll(() => service.close());
 
-  it('is the specification', async () => {
+  it('matches the specification', async () => {
     expect(plain(await describeApp())).toEqual(EXPECTED);
   });
 
@@ -136,7 +136,7 @@ describe('the OpenAPI document', () => {
     expect(parseYaml(yaml.body as string)).toEqual(generated);
   });
 
-  it('gives examples of errors whose numbers fit the status they stand under', async () => {
+  it('has examples of errors whose numbers fit their status', async () => {
     const { paths } = plain(await describeApp()) as typeof EXPECTED;
     const numbersUnder = (status: 400 | 401 | '5XX') => {
       const examples = paths['/plants'].post.responses[status].content['application/json']
@@ -204,7 +204,7 @@ it('BASE_URL becomes the default of base_url', async () => {
   }
 });
 
-/** As it travels: without what JSON leaves out. */
+/** The document as clients receive it: JSON has no undefined members. */
 function plain(document: unknown): unknown {
   return JSON.parse(JSON.stringify(document)) as unknown;
 }

@@ -5,7 +5,7 @@ import { ErrorCode, statusOf } from '../src/errors/error-codes.js';
 
 const readme = readFileSync('README.md', 'utf8');
 
-/** The cells of the rows of a table below a heading, as text. */
+/** The text of the cells, row by row, of the table below a heading. */
 function tableBelow(heading: string): string[][] {
   const section = readme.split(`\n## ${heading}\n`)[1]!.split('\n## ')[0]!;
   const rows = section.split('\n').filter((line) => line.startsWith('|'));
@@ -21,24 +21,24 @@ const codeIn = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, code])
 
 const ALL_SETTINGS = Object.keys(settings.shape).sort();
 
-/** What a setting is when nothing is set, as an operator would write it. */
+/** The parsed value of a setting that is not set. */
 function defaultOf(name: string): unknown {
   const schema = settings.shape[name as keyof typeof settings.shape];
   return schema.safeParse(undefined).data;
 }
 
-describe('the documentation does not forget', () => {
-  it('a setting: the table of the README has each once', () => {
+describe('the documentation is complete', () => {
+  it('the table of the README has each setting once', () => {
     const names = tableBelow('Settings').flatMap(([cell]) => codeIn(cell!));
     expect(names.sort()).toEqual(ALL_SETTINGS);
   });
 
-  it('a default: the table of the README has those that are in force', () => {
+  it('the table of the README has the default of each setting', () => {
     for (const [variables, defaults] of tableBelow('Settings')) {
       const names = codeIn(variables!);
       const values = codeIn(defaults!);
       if (values.length === 0) {
-        // Told in words: there is none.
+        // A cell in words: the setting has no default.
         expect(names.map(defaultOf)).toEqual(names.map(() => undefined));
       } else {
         const read = names.map((name, i) =>
@@ -49,7 +49,7 @@ describe('the documentation does not forget', () => {
     }
   });
 
-  it('a setting: .env.example has each once, commented out, in a form that is accepted', () => {
+  it('.env.example has each setting once, commented out, with a valid value', () => {
     const lines = readFileSync('.env.example', 'utf8').split('\n');
     const examples = lines.flatMap(
       (line) => /^#([A-Z][A-Z0-9_]*)=(.*)$/.exec(line)?.slice(1, 3) ?? [],
@@ -65,7 +65,7 @@ describe('the documentation does not forget', () => {
     expect(() => readConfig(env)).not.toThrow();
   });
 
-  it('an error: the table of the README has each once, with its status', () => {
+  it('the table of the README has each error once, with its status', () => {
     const rows = tableBelow('Errors').map(([error, status]) => [Number(error), Number(status)]);
     expect(rows).toEqual(
       Object.values(ErrorCode)

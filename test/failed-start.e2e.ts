@@ -15,7 +15,7 @@ const CLI = 'dist/cli.js';
 afterEach(endAttempts);
 
 describe('a start that cannot succeed', () => {
-  /** The service and a command read the same settings; not all of them need a process. */
+  /** The service and the commands read the same settings. A command needs no process of its own here. */
   type Start = 'service' | 'command';
   const cases: [string, Start[], Record<string, string>, RegExp][] = [
     [
@@ -50,7 +50,7 @@ describe('a start that cannot succeed', () => {
     ],
     ['a host with a space', ['command'], { HOST: 'my host' }, /^HOST must be .*\n$/],
     [
-      'a pool below 1, which says nothing about WEB_CONCURRENCY',
+      'a pool below 1, without a message about WEB_CONCURRENCY',
       ['command'],
       { DATABASE_POOL_SIZE: '-1' },
       /^DATABASE_POOL_SIZE must be a whole number from 1 to 1000\n$/,
@@ -68,7 +68,7 @@ describe('a start that cannot succeed', () => {
       /^DATABASE_URL must have special characters .* escaped: \/ as %2F.*\n$/,
     ],
     [
-      'a certificate that is not there',
+      'a certificate that does not exist',
       ['command'],
       { DATABASE_URL: 'postgres://me@127.0.0.1:1/plants?sslrootcert=/nowhere' },
       /^DATABASE_URL names a file in sslrootcert, sslcert or sslkey that cannot be read \(ENOENT\)\n$/,
@@ -112,7 +112,7 @@ describe('a start that cannot succeed', () => {
     },
   );
 
-  it('a database that is away is tried again until it is given up', async () => {
+  it('retries a database that is away, until the time-out', async () => {
     const service = attempt([MAIN], {
       PORT: '0',
       DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants',
@@ -129,7 +129,7 @@ describe('a start that cannot succeed', () => {
   });
 
   it.each(['1', '2'])(
-    'a port that is taken, with %s workers, is one line, before the database is opened',
+    'a port that is taken, with %s worker(s): the message is one line, and no database is opened',
     async (workers) => {
       const other = createServer();
       await once(other.listen(0, '127.0.0.1'), 'listening');
@@ -151,20 +151,20 @@ describe('a start that cannot succeed', () => {
   );
 
   it.each([[[MAIN]], [[CLI, 'token', 'list']]])(
-    'a .env that is a folder is one line (%j)',
+    'a .env that is a folder: the message is one line (%j)',
     async (args) => {
       const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
       await mkdir(join(dir, '.env'));
       const command = attempt(args, { PORT: '0' }, dir);
       expect(await command.exit()).toBe(1);
       expect(command.stderr).toBe(
-        `${join(dir, '.env')} must be a file that this user can read. Move away what is there, or mend it.\n`,
+        `${join(dir, '.env')} must be a file that this user can read. Make it readable, or remove it.\n`,
       );
       await rm(dir, { recursive: true });
     },
   );
 
-  it('a .env whose value would be cut at a # names the variable, and nothing of the value', async () => {
+  it('a .env with a value that would be cut at a #: the message names the variable and no part of the value', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
     await writeFile(
       join(dir, '.env'),
@@ -178,7 +178,7 @@ describe('a start that cannot succeed', () => {
     await rm(dir, { recursive: true });
   });
 
-  it('a database that stays read-only is called read-only', async () => {
+  it('a database that stays read-only: the message says so', async () => {
     const database = await openTestDatabase();
     // All connections to the embedded database share one session.
     if (!isOnServer) await database.query('SET default_transaction_read_only = on');

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { openConnection, plantHead, readAnswers, sendRaw } from './setup/raw-http.js';
+import { openConnection, plantHead, readResponses, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
-describe('what Node refuses by itself is answered with an Error, too', () => {
+describe('a request that Node refuses by itself gets an Error, too', () => {
   let service: TestService;
 
   beforeAll(async () => {
@@ -13,9 +13,14 @@ describe('what Node refuses by itself is answered with an Error, too', () => {
   afterAll(() => service.close());
 
   it.each([
-    ['HTTP/2 that only says so', 'POST /plants HTTP/2.0\r\nHost: x\r\n\r\n', 400, 40000],
     [
-      'an expectation beside the known one',
+      'the version HTTP/2.0 in a request of HTTP/1.1',
+      'POST /plants HTTP/2.0\r\nHost: x\r\n\r\n',
+      400,
+      40000,
+    ],
+    [
+      'an unknown expectation beside the known one',
       'POST /plants HTTP/1.1\r\nHost: x\r\nExpect: 100-continue, tea\r\n\r\n',
       417,
       41700,
@@ -50,7 +55,7 @@ describe('what Node refuses by itself is answered with an Error, too', () => {
       43100,
     ],
     [
-      'an expectation nobody knows',
+      'an unknown expectation',
       'POST /plants HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n',
       417,
       41700,
@@ -67,76 +72,76 @@ describe('what Node refuses by itself is answered with an Error, too', () => {
     ['a target without a path', 'GET http:// HTTP/1.1\r\nHost: x\r\n\r\n', 400, 40000],
     ['headers that never end', 'POST /plants HTTP/1.1\r\nHost: x\r\n', 408, 40800],
   ])('%s', async (_kind, bytes, status, error) => {
-    const answer = await sendRaw(service.port, bytes);
-    expect(answer.status).toBe(status);
-    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
-    expect(JSON.parse(answer.body)).toEqual({ error, message: expect.any(String) });
+    const response = await sendRaw(service.port, bytes);
+    expect(response.status).toBe(status);
+    expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(JSON.parse(response.body)).toEqual({ error, message: expect.any(String) });
   });
 
   const head = (lines: string[]) =>
     plantHead(service.token, ['Content-Type: application/json', ...lines]);
 
   it('a body that never ends is 40800', async () => {
-    const answer = await sendRaw(service.port, head(['Content-Length: 50']) + '{"id":');
-    expect(answer).toMatchObject({ status: 408, headers: { connection: 'close' } });
-    expect(JSON.parse(answer.body)).toMatchObject({ error: 40800 });
+    const response = await sendRaw(service.port, head(['Content-Length: 50']) + '{"id":');
+    expect(response).toMatchObject({ status: 408, headers: { connection: 'close' } });
+    expect(JSON.parse(response.body)).toMatchObject({ error: 40800 });
   });
 
   it('a body whose chunks are broken is 40000', async () => {
-    const answer = await sendRaw(service.port, head(['Transfer-Encoding: chunked']) + 'zz\r\n');
-    expect(JSON.parse(answer.body)).toMatchObject({ error: 40000 });
+    const response = await sendRaw(service.port, head(['Transfer-Encoding: chunked']) + 'zz\r\n');
+    expect(JSON.parse(response.body)).toMatchObject({ error: 40000 });
   });
 
-  it('a body that is compressed on its way is not stored as if it were plain', async () => {
+  it('a body with Transfer-Encoding: gzip is not stored as if it were plain', async () => {
     const body = '{"id":12,"name":"a"}';
-    const answer = await sendRaw(
+    const response = await sendRaw(
       service.port,
       head(['Transfer-Encoding: gzip, chunked']) +
         `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
     );
-    expect(answer).toMatchObject({ status: 400, headers: { connection: 'close' } });
+    expect(response).toMatchObject({ status: 400, headers: { connection: 'close' } });
     expect(await service.storedPlants()).not.toContainEqual(expect.objectContaining({ id: '12' }));
   });
 
-  it('a header field that must be there once is not silently reduced to the first', async () => {
+  it('a repeated Authorization header is not reduced to its first value', async () => {
     const lines = [`Authorization: Bearer ${service.token}`, 'Content-Length: 0'];
-    const answer = await sendRaw(service.port, head(lines));
-    expect(JSON.parse(answer.body)).toMatchObject({ error: 40101 });
+    const response = await sendRaw(service.port, head(lines));
+    expect(JSON.parse(response.body)).toMatchObject({ error: 40101 });
   });
 
-  it('garbage behind an answered request gets an Error of its own', async () => {
+  it('garbage after a request that has its response gets an Error of its own', async () => {
     const socket = await openConnection(service.port);
     socket.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n');
-    await readAnswers(socket, 1);
+    await readResponses(socket, 1);
     socket.write('garbage\r\n\r\n');
-    const [answer] = await readAnswers(socket, 1);
-    expect(JSON.parse(answer!.body)).toMatchObject({ error: 40000 });
+    const [response] = await readResponses(socket, 1);
+    expect(JSON.parse(response!.body)).toMatchObject({ error: 40000 });
     socket.destroy();
   });
 
-  it('garbage behind a request that is being answered does not take its answer', async () => {
+  it('garbage after a request in flight does not replace its response', async () => {
     for (const garbage of ['garbage\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n']) {
       const socket = await openConnection(service.port);
       const body = '{"id":5,"name":"a"}';
       socket.write(head([`Content-Length: ${body.length}`]) + body + garbage);
-      const [first, second] = await readAnswers(socket);
+      const [first, second] = await readResponses(socket);
       expect(first).toMatchObject({ status: 200, body: '{"name":"a"}' });
       expect(JSON.parse(second!.body)).toMatchObject({ error: expect.any(Number) });
       expect(second!.headers['connection']).toBe('close');
     }
   });
 
-  it('a request is answered once, even if its body breaks after the answer', async () => {
+  it('a request gets one response, even if its body becomes invalid afterwards', async () => {
     const socket = await openConnection(service.port);
     socket.write('POST /plants HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
-    expect(await readAnswers(socket, 1)).toMatchObject([{ status: 401 }]);
+    expect(await readResponses(socket, 1)).toMatchObject([{ status: 401 }]);
     socket.on('error', () => undefined);
     socket.write('zz\r\n');
-    expect(await readAnswers(socket)).toEqual([]);
+    expect(await readResponses(socket)).toEqual([]);
   });
 
   it.each(['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'garbage\r\n\r\n'])(
-    'a reset after %j harms nobody',
+    'a reset after %j does not harm the service',
     async (bytes) => {
       for (let i = 0; i < 20; i++) {
         const socket = await openConnection(service.port);
@@ -149,88 +154,91 @@ describe('what Node refuses by itself is answered with an Error, too', () => {
   );
 
   it.each(['a, b', 'a b', 'a/c', 'user@a', 'a:b'])('the Host %j is 40000', async (host) => {
-    const answer = await sendRaw(
+    const response = await sendRaw(
       service.port,
       `GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
     );
-    expect(JSON.parse(answer.body)).toMatchObject({ error: 40000 });
+    expect(JSON.parse(response.body)).toMatchObject({ error: 40000 });
   });
 
   it.each(['a', 'a:80', '127.0.0.1:3000', '[::1]:3000', 'xn--e1afmkfd.example'])(
-    'the Host %j is fine',
+    'the Host %j is accepted',
     async (host) => {
-      const answer = await sendRaw(
+      const response = await sendRaw(
         service.port,
         `GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
       );
-      expect(answer.status).toBe(200);
+      expect(response.status).toBe(200);
     },
   );
 
   it('HTTP/1.0 needs no Host, and its Expect is ignored', async () => {
     const body = '{"id":6,"name":"a"}';
     const request = head([`Content-Length: ${body.length}`, 'Expect: 100-continue']) + body;
-    const answer = await sendRaw(
+    const response = await sendRaw(
       service.port,
       request.replace('HTTP/1.1', 'HTTP/1.0').replace('Host: x\r\n', ''),
     );
-    expect(answer.status).toBe(200);
+    expect(response.status).toBe(200);
   });
 
-  it('of many requests in line on one connection the first are answered, then one is refused, the last', async () => {
+  it('of many pipelined requests, the first 16 are handled, the next is refused, and the connection closes', async () => {
     const socket = await openConnection(service.port);
     socket.on('error', () => undefined);
     socket.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(600));
-    const answers = await readAnswers(socket);
-    expect(answers.map(({ status }) => status)).toEqual([...Array<number>(16).fill(200), 503]);
-    expect(answers.at(-1)).toMatchObject({
+    const responses = await readResponses(socket);
+    expect(responses.map(({ status }) => status)).toEqual([...Array<number>(16).fill(200), 503]);
+    expect(responses.at(-1)).toMatchObject({
       headers: { connection: 'close', 'x-request-id': expect.any(String) },
     });
-    expect(JSON.parse(answers.at(-1)!.body)).toMatchObject({ error: 50301 });
+    expect(JSON.parse(responses.at(-1)!.body)).toMatchObject({ error: 50301 });
   });
 
-  it('the one that is refused is the last, whatever is wrong with it', async () => {
+  it('the request that is refused is the last, also if it is invalid for another reason', async () => {
     const socket = await openConnection(service.port);
     socket.on('error', () => undefined);
     const good = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
     socket.write(good.repeat(16) + good.replace('Host: x', 'Host: a b') + good);
-    const answers = await readAnswers(socket);
-    expect(answers.map(({ status }) => status)).toEqual([...Array<number>(16).fill(200), 400]);
-    expect(answers.at(-1)).toMatchObject({ headers: { connection: 'close' } });
+    const responses = await readResponses(socket);
+    expect(responses.map(({ status }) => status)).toEqual([...Array<number>(16).fill(200), 400]);
+    expect(responses.at(-1)).toMatchObject({ headers: { connection: 'close' } });
   });
 
   it.each([
     ['whose chunks are broken', ['Transfer-Encoding: chunked'], 'zz\r\n'],
     ['that ends too early', ['Content-Length: 30'], '{"id":'],
-  ])('a request %s does not take the answers of those before it', async (_how, headers, part) => {
-    const body = '{"id":11,"name":"a"}';
-    const plant = head([`Content-Length: ${body.length}`]) + body;
-    for (let before = 0; before <= 2; before++) {
-      const socket = await openConnection(service.port);
-      socket.end(plant.repeat(before) + head(headers) + part);
-      const answers = await readAnswers(socket);
-      expect(answers.map(({ status }) => status)).toEqual([
-        ...Array<number>(before).fill(200),
-        400,
-      ]);
-      expect(answers.at(-1)).toMatchObject({
-        headers: { connection: 'close', 'x-request-id': expect.any(String) },
-      });
-    }
-  });
+  ])(
+    'a request %s does not replace the responses to the requests before it',
+    async (_how, headers, part) => {
+      const body = '{"id":11,"name":"a"}';
+      const plant = head([`Content-Length: ${body.length}`]) + body;
+      for (let before = 0; before <= 2; before++) {
+        const socket = await openConnection(service.port);
+        socket.end(plant.repeat(before) + head(headers) + part);
+        const responses = await readResponses(socket);
+        expect(responses.map(({ status }) => status)).toEqual([
+          ...Array<number>(before).fill(200),
+          400,
+        ]);
+        expect(responses.at(-1)).toMatchObject({
+          headers: { connection: 'close', 'x-request-id': expect.any(String) },
+        });
+      }
+    },
+  );
 
-  it('a client that closes its side after the request gets its answer', async () => {
+  it('a client that closes its side after the request gets its response', async () => {
     const body = '{"id":7,"name":"a"}';
     for (let i = 0; i < 5; i++) {
       const socket = await openConnection(service.port);
       socket.end(head([`Content-Length: ${body.length}`]) + body);
-      expect(await readAnswers(socket)).toMatchObject([{ status: 200 }]);
+      expect(await readResponses(socket)).toMatchObject([{ status: 200 }]);
     }
   });
 
-  it('a client that does not read its answer is not waited for', async () => {
+  it('the connection of a client that does not read its responses is closed', async () => {
     const gone = new Promise((resolve) =>
-      service.app.getHttpServer().once('connection', (one: Socket) => one.once('close', resolve)),
+      service.app.getHttpServer().once('connection', (it: Socket) => it.once('close', resolve)),
     );
     const socket = await openConnection(service.port);
     socket.on('error', () => undefined);
@@ -240,7 +248,7 @@ describe('what Node refuses by itself is answered with an Error, too', () => {
     socket.destroy();
   });
 
-  it('a client that hangs up in the middle of a body harms nobody', async () => {
+  it('a client that disconnects in the middle of a body does not harm the service', async () => {
     const socket = await openConnection(service.port);
     socket.write(head(['Content-Length: 50']) + '{"id":');
     socket.destroy();

@@ -17,7 +17,7 @@ describe('creating is idempotent', () => {
     ['with a tag', '{"id":1,"name":"a","tag":"t"}', { name: 'a', tag: 't' }],
     ['without a tag', '{"id":1,"name":"a"}', { name: 'a' }],
     ['with an empty tag', '{"id":1,"name":"a","tag":""}', { name: 'a', tag: '' }],
-  ])('the same plant again, %s, answers 200 and stores nothing new', async (_kind, body, plant) => {
+  ])('the same plant again, %s, is 200 and stores nothing new', async (_kind, body, plant) => {
     expect(await service.post(body)).toMatchObject({ status: 200, body: plant });
     const before = await service.database.query('SELECT xmin::text, ctid::text, * FROM plants');
     expect(await service.post(body)).toMatchObject({ status: 200, body: plant });
@@ -50,7 +50,7 @@ describe('creating is idempotent', () => {
     expect(await service.storedPlants()).toEqual([{ id: '1', name: 'a', tag: 't' }]);
   });
 
-  // A column that is added, and not compared, would make another plant count as the same.
+  // A new column that the service does not compare would make two different plants count as the same.
   const compared = getMetadataArgsStorage()
     .columns.filter(({ target }) => target === PlantEntity)
     .map(({ propertyName }) => propertyName)
@@ -65,12 +65,12 @@ describe('creating is idempotent', () => {
   it('of clients racing for one id exactly one wins', async () => {
     for (let id = 1; id <= 20; id++) {
       const names = Array.from({ length: 20 }, (_, i) => `racer ${i}`);
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         names.map((name) => service.post(JSON.stringify({ id, name }))),
       );
-      const winners = answers.filter((answer) => answer.status === 200);
+      const winners = responses.filter((response) => response.status === 200);
       expect(winners).toHaveLength(1);
-      for (const loser of answers.filter((answer) => answer.status !== 200)) {
+      for (const loser of responses.filter((response) => response.status !== 200)) {
         expect(loser).toMatchObject({ status: 400, body: { error: 40006 } });
       }
       const [stored] = await service.database.query('SELECT name FROM plants WHERE id = $1', [id]);
@@ -78,22 +78,22 @@ describe('creating is idempotent', () => {
     }
   });
 
-  it('many plants at once, some of them twice and some in conflict, each get their own answer', async () => {
+  it('many plants at once, some of them twice and some in conflict, each get their own response', async () => {
     await service.post('{"id":3,"name":"stored before"}');
     const plants = Array.from({ length: 300 }, (_, i) => ({
       id: i % 100,
       name: i < 200 ? 'first' : 'other',
       tag: `'"\\{},NULL ${i % 100}`,
     }));
-    const answers = await Promise.all(
-      plants.map(async (plant) => ({ plant, answer: await service.post(JSON.stringify(plant)) })),
+    const responses = await Promise.all(
+      plants.map(async (plant) => ({ plant, response: await service.post(JSON.stringify(plant)) })),
     );
     const stored = new Map((await service.storedPlants()).map((plant) => [plant.id, plant]));
     expect(stored.size).toBe(100);
-    for (const { plant, answer } of answers) {
+    for (const { plant, response } of responses) {
       const winner = stored.get(String(plant.id))!;
       const isSame = winner.name === plant.name && winner.tag === plant.tag;
-      expect(answer).toMatchObject(
+      expect(response).toMatchObject(
         isSame
           ? { status: 200, body: { name: plant.name } }
           : { status: 400, body: { error: 40006 } },
@@ -103,29 +103,29 @@ describe('creating is idempotent', () => {
   });
 
   it('clients racing with the same plant all succeed, and it is stored once', async () => {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 50 }, () => service.post('{"id":7,"name":"a","tag":"t"}')),
     );
-    expect(answers.map((answer) => answer.status)).toEqual(Array(50).fill(200));
+    expect(responses.map((response) => response.status)).toEqual(Array(50).fill(200));
     expect(await service.storedPlants()).toEqual([{ id: '7', name: 'a', tag: 't' }]);
   });
 });
 
-/** Citus counts the rows that INSERT … SELECT selected, not those that were inserted. */
+/** For INSERT … SELECT, Citus counts the rows that were selected, not the rows that were inserted. */
 describe('a database that miscounts the rows it wrote', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    // Nothing here is about the time-out: a busy machine must not cause one.
+    // These tests do not concern the time-out, and a busy machine must not cause one.
     service = await startService({ DATABASE_TIMEOUT_MS: '20000' });
   });
   afterAll(() => service.close());
 
-  /** Sends plants so that they share a batch: all wait for one that is under way. */
+  /** Sends plants while another batch is in flight, so that they share the next one. */
   async function postTogether(bodies: readonly string[]) {
     await service.post('{}');
     service.proxy.freeze();
-    const first = service.post('{"id":100,"name":"under way"}');
+    const first = service.post('{"id":100,"name":"in flight"}');
     await until(async () => (await service.metric('plant_store_pending_requests')) === 1);
     const others = bodies.map((body) => service.post(body));
     await until(async () => (await service.metric('plant_store_batch_waiting')) === bodies.length);
@@ -134,7 +134,7 @@ describe('a database that miscounts the rows it wrote', () => {
   }
 
   it.each([0, 1, 2, 9])(
-    'and says %d, does not get a plant acknowledged that is not stored',
+    'and reports %d: no plant is acknowledged that is not stored',
     async (count) => {
       await service.database.query('TRUNCATE plants');
       await service.post('{"id":1,"name":"a"}');
@@ -146,7 +146,7 @@ describe('a database that miscounts the rows it wrote', () => {
       expect(await service.storedPlants()).toEqual([
         { id: '1', name: 'a', tag: null },
         { id: '2', name: 'a', tag: null },
-        { id: '100', name: 'under way', tag: null },
+        { id: '100', name: 'in flight', tag: null },
       ]);
     },
   );

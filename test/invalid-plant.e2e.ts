@@ -54,12 +54,12 @@ describe('a body that is JSON but not a NewPlant', () => {
     ['true', ['it must be a JSON object']],
     ['5', ['it must be a JSON object']],
     ['"{}"', ['it must be a JSON object']],
-  ])('%s is refused with 40005, naming what is wrong', async (body, reasons) => {
-    const answer = await service.post(body);
-    expect(answer.status).toBe(400);
-    expect(answer.body).toMatchObject({ error: 40005 });
+  ])('%s is refused with 40005, and the message names each fault', async (body, reasons) => {
+    const response = await service.post(body);
+    expect(response.status).toBe(400);
+    expect(response.body).toMatchObject({ error: 40005 });
     for (const reason of reasons) {
-      expect((answer.body as { message: string }).message).toContain(reason);
+      expect((response.body as { message: string }).message).toContain(reason);
     }
     expect(await service.storedPlants()).toEqual([]);
   });

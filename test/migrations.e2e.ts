@@ -6,7 +6,7 @@ import { migrationDatabaseOptions } from '../src/database/database-options.js';
 import { migrate, prepareDatabase } from '../src/database/prepare-database.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 
-// prepareDatabase waits for its turn: on a server, other tests migrate in the same database, which has one lock.
+// On a server, other tests migrate in the same database, which has one lock; prepareDatabase waits for it.
 describe('migrations', () => {
   let database: TestDatabase;
   let config: DatabaseConfig;
@@ -53,7 +53,7 @@ describe('migrations', () => {
     ]);
   });
 
-  it('can be taken back', async () => {
+  it('can be reverted', async () => {
     await prepareDatabase(config, () => undefined);
     const dataSource = await new DataSource(migrationDatabaseOptions(config)).initialize();
     try {

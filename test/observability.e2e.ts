@@ -8,7 +8,7 @@ import { runInProcess } from './setup/cli.js';
 import { runCommand, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
-import { openConnection, plantHead, readAnswers, sendRaw } from './setup/raw-http.js';
+import { openConnection, plantHead, readResponses, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
 
@@ -19,7 +19,7 @@ interface OtlpSpan {
   readonly parentSpanId?: string;
 }
 
-/** An OpenTelemetry collector that keeps what it gets. */
+/** An OpenTelemetry collector that keeps the spans it receives. */
 async function startCollector(): Promise<{ url: string; spans: OtlpSpan[]; server: Server }> {
   const spans: OtlpSpan[] = [];
   const server = createServer((request, response) => {
@@ -77,8 +77,8 @@ describe('logs and traces of a running service', () => {
       body,
     });
 
-  /** The one line about the request with this id. */
-  async function lineOf(requestId: string): Promise<Record<string, unknown>> {
+  /** The log entry of the request with this id; there must be only one. */
+  async function entryOf(requestId: string): Promise<Record<string, unknown>> {
     await service.waitFor(new RegExp(`"requestId":"${requestId}"`));
     const lines = service.stdout.split('\n').filter((line) => line.includes(requestId));
     expect(lines).toHaveLength(1);
@@ -92,10 +92,10 @@ describe('logs and traces of a running service', () => {
     }
   });
 
-  it('a request is one line, with what an operator needs', async () => {
-    const answer = await post('{"id":1,"name":"a"}', { 'x-request-id': 'order-1' });
-    expect(answer.headers.get('x-request-id')).toBe('order-1');
-    expect(await lineOf('order-1')).toMatchObject({
+  it('a request is one log entry, with the members that an operator needs', async () => {
+    const response = await post('{"id":1,"name":"a"}', { 'x-request-id': 'order-1' });
+    expect(response.headers.get('x-request-id')).toBe('order-1');
+    expect(await entryOf('order-1')).toMatchObject({
       level: 30,
       method: 'POST',
       route: '/plants',
@@ -106,16 +106,16 @@ describe('logs and traces of a running service', () => {
     });
   });
 
-  it('a refused request is no error of the service', async () => {
+  it('a refused request is not logged as an error', async () => {
     await post('{}', { 'x-request-id': 'order-2' });
-    expect(await lineOf('order-2')).toMatchObject({ level: 30, status: 400, error: 40005 });
+    expect(await entryOf('order-2')).toMatchObject({ level: 30, status: 400, error: 40005 });
   });
 
-  it('a 5xx is an error, once, with its cause', async () => {
+  it('a 5xx is logged once, as an error with its cause', async () => {
     proxy.cut();
     await post('{"id":2,"name":"b"}', { 'x-request-id': 'order-3' });
     proxy.restore();
-    expect(await lineOf('order-3')).toMatchObject({
+    expect(await entryOf('order-3')).toMatchObject({
       level: 50,
       status: 503,
       error: 50300,
@@ -124,27 +124,27 @@ describe('logs and traces of a running service', () => {
   });
 
   it.each(['', 'a b', 'x'.repeat(129), 'a"b', '{}'])(
-    'the request id %j is not taken over',
+    'the request id %j is replaced by a new one',
     async (id) => {
-      const answer = await post('{"id":1,"name":"a"}', { 'x-request-id': id });
-      expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+      const response = await post('{"id":1,"name":"a"}', { 'x-request-id': id });
+      expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
     },
   );
 
-  it('nothing that was sent is in the log: no token, no body, no query', async () => {
+  it('the log contains no token, no body and no query', async () => {
     await post(
       '{"id":3,"name":"secretplant"}',
       { 'x-request-id': 'order-4' },
       '/plants?key=secretkey',
     );
-    await lineOf('order-4');
+    await entryOf('order-4');
     const log = service.stdout + service.stderr;
     expect(log).not.toContain(token.slice(11));
     expect(log).not.toContain('secretplant');
     expect(log).not.toContain('secretkey');
   });
 
-  it('spans of the request, its body and its statement belong to the trace of the caller', async () => {
+  it('the spans of the request, its body and its statement belong to the trace of the client', async () => {
     const traceId = '0af7651916cd43dd8448eb211c80319c';
     await post('{"id":4,"name":"a"}', { traceparent: `00-${traceId}-b7ad6b7169203331-01` });
     const ours = () => collector.spans.filter((span) => span.traceId === traceId);
@@ -166,7 +166,7 @@ describe('metrics', () => {
   beforeEach(() => service.database.query('TRUNCATE plants'));
   afterAll(() => service.close());
 
-  /** Value of a series, 0 if it is not there. */
+  /** The value of a series; 0 if it does not exist. */
   async function value(series: string): Promise<number> {
     const { body } = await service.request('/metrics', {
       headers: { authorization: `Bearer ${service.token}` },
@@ -194,7 +194,7 @@ describe('metrics', () => {
     expect(await value(series)).toBe(before + 1);
   });
 
-  it('paths and methods that nobody knows share one label', async () => {
+  it('unknown paths and methods share one label', async () => {
     for (const path of ['/a', '/b', '/c']) await service.request(path, { method: 'DELETE' });
     expect(
       await value(
@@ -209,7 +209,7 @@ describe('metrics', () => {
     'plant_store_batch_size_count',
     'process_resident_memory_bytes',
     'nodejs_eventloop_lag_p99_seconds',
-  ])('%s is there', async (series) => {
+  ])('%s has a value', async (series) => {
     await service.post('{"id":1,"name":"a"}');
     expect(await value(series)).toBeGreaterThan(0);
   });
@@ -222,7 +222,7 @@ describe('metrics', () => {
     expect(await value(series)).toBe(0);
   });
 
-  it('requests in line on a connection that is cut leave nothing behind', async () => {
+  it('pipelined requests on a connection that is reset release all their resources', async () => {
     const body = '{"id":1,"name":"a"}';
     const request =
       plantHead(service.token, [
@@ -232,13 +232,13 @@ describe('metrics', () => {
     for (let i = 0; i < 20; i++) {
       const socket = await openConnection(service.port);
       socket.write(request.repeat(5));
-      await readAnswers(socket, 1);
+      await readResponses(socket, 1);
       socket.resetAndDestroy();
     }
     await until(async () => (await value('plant_store_pending_requests')) === 0);
   });
 
-  it('what the HTTP parser refused is counted, too', async () => {
+  it('a request that the HTTP parser refused is counted, too', async () => {
     const series =
       'plant_store_http_request_duration_seconds_count{route="unparsed",method="other",status="400"}';
     const before = await value(series);
@@ -246,21 +246,21 @@ describe('metrics', () => {
     expect(await value(series)).toBe(before + 1);
   });
 
-  it('a request that breaks off is counted once, with the status that its sender got', async () => {
+  it('an incomplete request is counted once, with the status that its client got', async () => {
     const name = 'plant_store_http_request_duration_seconds_count';
     const counts = async () => [
       await value(`${name}{route="/plants",method="POST",status="400"}`),
       await value(`${name}{route="/plants",method="POST",status="499"}`),
       await value(`${name}{route="unparsed",method="other",status="400"}`),
     ];
-    const [answered, gone, unparsed] = await counts();
+    const [refused, gone, unparsed] = await counts();
     const { status } = await sendRaw(
       service.port,
       plantHead(service.token, ['Content-Type: application/json', 'Transfer-Encoding: chunked']) +
         'zz\r\n',
     );
     expect(status).toBe(400);
-    expect(await counts()).toEqual([answered! + 1, gone, unparsed]);
+    expect(await counts()).toEqual([refused! + 1, gone, unparsed]);
   });
 
   it('contain no token', async () => {
@@ -282,8 +282,8 @@ describe('more connections than the service accepts', () => {
       refused.on('error', () => undefined);
       await new Promise((resolve) => refused.once('close', resolve).resume());
       scraper.write(`GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`);
-      const [answer] = await readAnswers(scraper, 1);
-      expect(answer!.body).toContain('plant_store_connections_dropped_total 1');
+      const [response] = await readResponses(scraper, 1);
+      expect(response!.body).toContain('plant_store_connections_dropped_total 1');
       scraper.destroy();
       other.destroy();
     } finally {
@@ -293,7 +293,7 @@ describe('more connections than the service accepts', () => {
 });
 
 describe('the token for metrics', () => {
-  it('reads them while the database is away, and does nothing else', async () => {
+  it('reads /metrics while the database is away, and is valid for nothing else', async () => {
     const secret = 'scrape-me';
     const service = await startService({
       METRICS_TOKEN_SHA256: createHash('sha256').update(secret).digest('hex'),

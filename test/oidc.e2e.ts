@@ -10,8 +10,10 @@ const NOW = Math.floor(Date.now() / 1000);
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** Names a key, which only the issuer can tell. */
-const JUNK_HEADER = Buffer.from('{"alg":"RS256","kid":"x","typ":"at+jwt"}').toString('base64url');
+/** Names an unknown key: only the issuer can say whether it exists. */
+const UNKNOWN_KEY_HEADER = Buffer.from('{"alg":"RS256","kid":"x","typ":"at+jwt"}').toString(
+  'base64url',
+);
 
 describe('access tokens of an identity provider', () => {
   let issuer: Issuer;
@@ -29,9 +31,9 @@ describe('access tokens of an identity provider', () => {
   const postWith = (token: string) => service.post(PLANT, { authorization: `Bearer ${token}` });
 
   async function expectRefused(token: string) {
-    const answer = await postWith(token);
-    expect(answer).toMatchObject({ status: 401, body: { error: 40101 } });
-    expect(answer.headers.get('www-authenticate')).toBe(
+    const response = await postWith(token);
+    expect(response).toMatchObject({ status: 401, body: { error: 40101 } });
+    expect(response.headers.get('www-authenticate')).toBe(
       'Bearer realm="plant-store", error="invalid_token"',
     );
   }
@@ -73,7 +75,7 @@ describe('access tokens of an identity provider', () => {
     ['an unknown key', { kid: 'other' }],
     ['an extension that must be understood', { crit: ['x'], x: 1 }],
   ])('are refused with the header of %s', async (_kind, header) => {
-    // jose does not sign what it would not verify, so the signature is of another header.
+    // jose refuses to sign such a header, so the signature belongs to another one.
     const [, payload, signature] = (await issuer.sign()).split('.');
     const { kid } = issuer.publicJwk;
     await expectRefused(
@@ -81,7 +83,7 @@ describe('access tokens of an identity provider', () => {
     );
   });
 
-  it('are refused as ID tokens, properly signed', async () => {
+  it('are refused if they are ID tokens, even properly signed ones', async () => {
     await expectRefused(await issuer.sign({}, { typ: 'JWT' }));
   });
 
@@ -105,7 +107,7 @@ describe('access tokens of an identity provider', () => {
     }
   });
 
-  it('are refused if signed with a key of the sender, even one the token brings along', async () => {
+  it('are refused if signed with a key of the sender, even if the header contains or names a key', async () => {
     const { privateKey } = await generateKeyPair('RS256');
     const [, payload] = (await issuer.sign()).split('.');
     const claims = JSON.parse(Buffer.from(payload!, 'base64url').toString()) as Record<
@@ -121,7 +123,7 @@ describe('access tokens of an identity provider', () => {
     }
   });
 
-  it('are refused with anything changed', async () => {
+  it('are refused if any part was changed', async () => {
     const [head, payload, signature] = (await issuer.sign()).split('.');
     const claims = JSON.parse(Buffer.from(payload!, 'base64url').toString()) as object;
     await expectRefused(`${head}.${encode({ ...claims, sub: 'admin' })}.${signature}`);
@@ -150,20 +152,20 @@ describe('an identity provider', () => {
 
   const postWith = (token: string) => service.post(PLANT, { authorization: `Bearer ${token}` });
 
-  it('that is down makes a token unjudged (503), not invalid, and our own tokens work', async () => {
+  it('that is down makes its tokens unjudged (503), not invalid, and our own tokens work', async () => {
     issuer.setDown(true);
     const token = await issuer.sign();
-    const answer = await postWith(token);
-    expect(answer).toMatchObject({ status: 503, body: { error: 50303 } });
-    expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+    const response = await postWith(token);
+    expect(response).toMatchObject({ status: 503, body: { error: 50303 } });
+    expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
     expect(await postWith(service.token)).toMatchObject({ status: 200 });
     issuer.setDown(false);
-    // It is given a moment before it is asked again.
+    // The service waits for a moment before its next request to the issuer.
     await until(async () => (await postWith(token)).status !== 503);
     expect(await postWith(token)).toMatchObject({ status: 200 });
   });
 
-  it('is asked for its keys once, not with every token', async () => {
+  it('is asked for its keys once, not for every token', async () => {
     const before = issuer.requests;
     for (let i = 0; i < 5; i++) await postWith(await issuer.sign());
     expect(issuer.requests).toBe(before);
@@ -174,23 +176,23 @@ describe('an identity provider', () => {
     expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
   });
 
-  it('that hangs or fails holds up nobody, counts as no guess, and is not asked again by every junk token', async () => {
-    const hanging = await startIssuer();
-    hanging.setDown(true);
-    const other = await startService({ OIDC_ISSUER: hanging.url, OIDC_AUDIENCE: AUDIENCE });
+  it('that fails does not delay other tokens, causes no 429, and is not asked again for every unknown key', async () => {
+    const failing = await startIssuer();
+    failing.setDown(true);
+    const other = await startService({ OIDC_ISSUER: failing.url, OIDC_AUDIENCE: AUDIENCE });
     try {
       expect(await other.post(PLANT)).toMatchObject({ status: 200 });
-      const junk = await Promise.all(
+      const refused = await Promise.all(
         Array.from({ length: 400 }, (_, i) =>
-          other.post(PLANT, { authorization: `Bearer ${JUNK_HEADER}.${i}000.AAAA` }),
+          other.post(PLANT, { authorization: `Bearer ${UNKNOWN_KEY_HEADER}.${i}000.AAAA` }),
         ),
       );
-      expect(new Set(junk.map(({ status }) => status))).toEqual(new Set([503]));
-      expect(hanging.requests).toBeLessThan(5);
+      expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]));
+      expect(failing.requests).toBeLessThan(5);
       expect(await other.post(PLANT)).toMatchObject({ status: 200 });
     } finally {
       await other.close();
-      await hanging.close();
+      await failing.close();
     }
   });
 });

@@ -17,7 +17,7 @@ describe('./plant-store', () => {
 
   /** A copy of the project whose settings name the test's database. */
   async function copyProject(...names: string[]): Promise<string> {
-    // Blanks and quotes, as folders of people have them.
+    // With spaces and a quote, as names of folders may have them.
     const folder = await mkdtemp(join(tmpdir(), "plant store's "));
     for (const name of ['plant-store', 'package.json', '.npmrc', ...names]) {
       await cp(join(ROOT, name), join(folder, name), { recursive: true });
@@ -29,7 +29,7 @@ describe('./plant-store', () => {
 
   beforeAll(async () => {
     database = await openTestDatabase();
-    // As in the container: the build, and nothing to build it from.
+    // As in the container: the build without its sources.
     project = await copyProject('dist');
     await finished(run(project, 'migrate'));
   });
@@ -54,7 +54,7 @@ describe('./plant-store', () => {
     expect(await tokens()).toEqual([{ name: NAME, hours: 24 }]);
   });
 
-  it('works behind a symbolic link', async () => {
+  it('works through a symbolic link', async () => {
     const link = join(project, 'link');
     await symlink(join(project, 'plant-store'), link);
     expect(await finished(runProgram(link, ['token', 'list'], {}, tmpdir()))).toMatchObject({
@@ -70,7 +70,7 @@ describe('./plant-store', () => {
     expect(await tokens()).toEqual([{ name: NAME, hours: 24 }]);
   });
 
-  it('hands exit codes and signals on', async () => {
+  it('passes exit codes and signals on', async () => {
     expect(await finished(run(project, 'token', 'destroy'))).toMatchObject({ exitCode: 2 });
     expect(await finished(run(project, 'token', 'rotate', 'nobody'))).toMatchObject({
       exitCode: 1,
@@ -89,7 +89,7 @@ describe('./plant-store', () => {
     expect(stdout).toMatch(/^Usage: \.\/plant-store token create \[options\] <name>\n/);
   });
 
-  it("runs on the machine's Node where none is pinned, and says when nothing is installed", async () => {
+  it("runs on the machine's Node where none is pinned, and says when the dependencies are missing", async () => {
     const bare = await copyProject('dist');
     try {
       await rm(join(bare, 'node_modules'));
@@ -99,8 +99,8 @@ describe('./plant-store', () => {
       const missing = await call('--help');
       expect(missing).toMatchObject({ exitCode: 1, stdout: '' });
       expect(missing.stderr).toContain('Run: npm ci');
-      // No folder .bin stands beside the program, and no package but the one that parses the command line:
-      // what needs no database loads nothing else.
+      // There is no folder .bin, and the only package is the one that parses the command line: a command that needs no
+      // database must load no other package.
       const modules = join(bare, 'node_modules');
       await mkdir(modules);
       await symlink(join(ROOT, 'node_modules/commander'), join(modules, 'commander'));
@@ -142,7 +142,7 @@ describe('./plant-store', () => {
     }
   });
 
-  it('npm start builds, and says so beside the log, not in it', async () => {
+  it('npm start builds, and reports that on standard error, not in the log', async () => {
     const folder = await copyProject(...BUILD_SETTINGS);
     try {
       await mkdir(join(folder, 'src'));

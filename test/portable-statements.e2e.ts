@@ -4,8 +4,8 @@ import { DataSource } from 'typeorm';
 import { poolOf } from '../src/database/run-statement.js';
 import { startService, type TestService } from './setup/service.js';
 
-/** What Citus, CockroachDB and YugabyteDB share: see docs/operations.md, "Growing past one machine". */
-describe('the schema and the statements stay within what distributed engines can do', () => {
+/** The features that Citus, CockroachDB and YugabyteDB share: see docs/operations.md, "Growing past one machine". */
+describe('the schema and the statements use only features that distributed engines support', () => {
   let service: TestService;
 
   beforeAll(async () => {
@@ -13,7 +13,7 @@ describe('the schema and the statements stay within what distributed engines can
   });
   afterAll(() => service.close());
 
-  it('one table, one key, and nothing that connects rows', async () => {
+  it('one table, one key, and no relations between rows', async () => {
     const columns = await service.database.query(
       `SELECT column_name, data_type, column_default FROM information_schema.columns
        WHERE table_schema = current_schema() AND table_name = 'plants' ORDER BY ordinal_position`,
@@ -46,7 +46,7 @@ describe('the schema and the statements stay within what distributed engines can
     }) as typeof pool.query;
     await service.post('{"id":1,"name":"a"}');
     await service.post('{"id":1,"name":"b"}');
-    // Until some of them met, and were gathered.
+    // Until some of the plants have shared a batch.
     for (let id = 2; statements.size < 3; id += 20) {
       await Promise.all(
         Array.from({ length: 20 }, (_, i) =>

@@ -2,7 +2,7 @@ import type { Application } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startService, type TestService } from './setup/service.js';
 
-describe('every route asks for a token', () => {
+describe('every route needs a token', () => {
   let service: TestService;
 
   beforeAll(async () => {
@@ -48,14 +48,14 @@ describe('every route asks for a token', () => {
   ])(
     '%s %s redirects a browser to /docs, behind a prefix as well',
     async (method, path, accept) => {
-      const answer = await service.request(path, {
+      const response = await service.request(path, {
         method,
         headers: { accept },
         redirect: 'manual',
       });
-      expect(answer.status).toBe(302);
-      expect(answer.headers.get('location')).toBe('docs');
-      expect(answer.headers.get('vary')).toBe('Accept');
+      expect(response.status).toBe(302);
+      expect(response.headers.get('location')).toBe('docs');
+      expect(response.headers.get('vary')).toBe('Accept');
       const page = await service.request(path, { headers: { accept } });
       expect(page).toMatchObject({ status: 200, body: expect.stringContaining('swagger-ui') });
     },
@@ -64,31 +64,31 @@ describe('every route asks for a token', () => {
   it.each(['*/*', 'application/json', 'text/html;q=0', 'text/htmlx', ''])(
     'GET / with Accept %j is 40400 and names /docs',
     async (accept) => {
-      const answer = await service.request('/', { headers: { accept }, redirect: 'manual' });
-      expect(answer).toMatchObject({
+      const response = await service.request('/', { headers: { accept }, redirect: 'manual' });
+      expect(response).toMatchObject({
         status: 404,
         body: { error: 40400, message: expect.stringContaining('/docs') },
       });
-      expect(answer.headers.get('vary')).toBe('Accept');
+      expect(response.headers.get('vary')).toBe('Accept');
     },
   );
 
   it.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])('%s / is 40400 for a browser', async (method) => {
-    const answer = await service.request('/', { method, headers: { accept: BROWSER } });
-    expect(answer).toMatchObject({ status: 404, body: { error: 40400 } });
-    expect(answer.headers.get('allow')).toBeNull();
+    const response = await service.request('/', { method, headers: { accept: BROWSER } });
+    expect(response).toMatchObject({ status: 404, body: { error: 40400 } });
+    expect(response.headers.get('allow')).toBeNull();
   });
 
-  it.each(['/health/live', '/health/ready'])('%s says ok', async (path) => {
+  it.each(['/health/live', '/health/ready'])('%s responds with ok', async (path) => {
     expect(await service.request(path)).toMatchObject({ status: 200, body: { status: 'ok' } });
   });
 
-  it('and /metrics takes one like everything else', async () => {
-    const answer = await service.request('/metrics', {
+  it('/metrics accepts an ordinary token', async () => {
+    const response = await service.request('/metrics', {
       headers: { authorization: `Bearer ${service.token}` },
     });
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('content-type')).toContain('text/plain');
-    expect(answer.body).toContain('process_cpu_seconds_total');
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toContain('text/plain');
+    expect(response.body).toContain('process_cpu_seconds_total');
   });
 });

@@ -16,7 +16,7 @@ import { startService, type TestService } from './setup/service.js';
 
 describe('/health/ready', () => {
   let service: TestService;
-  /** How far the clock of the service is ahead, in milliseconds: a verdict is cached for a second. */
+  /** How far the clock of the service is ahead, in milliseconds: the result of a check is cached for a second. */
   let ahead = 0;
 
   beforeAll(async () => {
@@ -31,36 +31,40 @@ describe('/health/ready', () => {
 
   const ready = () => service.request('/health/ready');
 
-  it('is 200 on a whole database', async () => {
+  it('is 200 on a complete database', async () => {
     expect(await ready()).toMatchObject({ status: 200, body: { status: 'ok' } });
   });
 
-  it('asks the database once for many probes', async () => {
+  it('queries the database once for many probes', async () => {
     await ready();
     service.proxy.cut();
-    const answers = await Promise.all(Array.from({ length: 50 }, ready));
-    expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(200));
+    const responses = await Promise.all(Array.from({ length: 50 }, ready));
+    expect(responses.map(({ status }) => status)).toEqual(Array(50).fill(200));
     service.proxy.restore();
   });
 
   it.each([
     ['the schema is behind', 'DELETE FROM migrations', 'run its migrations'],
-    ['there are no plants', 'DROP TABLE plants', 'made: plants.'],
-    ['there are no tokens', 'DROP TABLE access_tokens', 'made: access_tokens.'],
+    ['the table of plants is missing', 'DROP TABLE plants', 'made: plants.'],
+    ['the table of tokens is missing', 'DROP TABLE access_tokens', 'made: access_tokens.'],
     [
-      'there is neither',
+      'both tables are missing',
       'DROP TABLE plants; DROP TABLE access_tokens',
       'made: access_tokens, plants.',
     ],
-    ['there is no table of migrations', 'DROP TABLE migrations', 'made: migrations.'],
+    ['the table of migrations is missing', 'DROP TABLE migrations', 'made: migrations.'],
     ['a column has another name', 'ALTER TABLE plants RENAME tag TO kind', 'made: plants.tag.'],
     [
-      'the primary key is gone',
+      'the primary key is missing',
       'ALTER TABLE plants DROP CONSTRAINT plants_pkey',
       'made: the primary key of plants.',
     ],
-    ['plants have another name', 'ALTER TABLE plants RENAME TO hidden', 'made: plants.'],
-  ])('tells that %s', async (_what, sql, reason) => {
+    [
+      'the table of plants has another name',
+      'ALTER TABLE plants RENAME TO hidden',
+      'made: plants.',
+    ],
+  ])('says that %s', async (_problem, sql, reason) => {
     await service.database.query('DROP TABLE IF EXISTS plants, hidden, access_tokens, migrations');
     const config = { ...readConfig({}).database, url: service.database.url };
     await prepareDatabase(config, () => undefined);
@@ -91,13 +95,13 @@ describe('/health/ready, for a role that may not do everything', () => {
     await service.close();
   });
 
-  it('tells that it may not read the migrations', async () => {
+  it('says that the role may not read the migrations', async () => {
     await service.database.query(`GRANT SELECT, INSERT, UPDATE ON plants TO ${role}`);
     await service.database.query(`REVOKE SELECT ON migrations FROM ${role}`);
     await poolOf(service.app.get(DataSource)).query(`SET ROLE ${role}`);
-    const answer = await service.request('/health/ready');
-    expect(answer).toMatchObject({ status: 503, body: { error: 50300 } });
-    expect(JSON.stringify(answer.body)).toContain('permission denied for table migrations');
+    const response = await service.request('/health/ready');
+    expect(response).toMatchObject({ status: 503, body: { error: 50300 } });
+    expect(JSON.stringify(response.body)).toContain('permission denied for table migrations');
   });
 
   it.each([
@@ -107,12 +111,12 @@ describe('/health/ready, for a role that may not do everything', () => {
     ['SELECT, INSERT (id), UPDATE', 503, ': INSERT on plants. '],
     ['SELECT (id, name, tag), INSERT (id, name, tag), UPDATE (name)', 200, 'ok'],
     ['SELECT, INSERT, UPDATE', 200, 'ok'],
-  ])('with %s on plants it is %d and says "%s"', async (granted, status, text) => {
+  ])('with %s on plants, it is %d and says "%s"', async (granted, status, text) => {
     await service.database.query(`GRANT ${granted} ON plants TO ${role}`);
     // The pool hands out the connection that it got back last.
     await poolOf(service.app.get(DataSource)).query(`SET ROLE ${role}`);
-    const answer = await service.request('/health/ready');
-    expect(answer.status).toBe(status);
-    expect(JSON.stringify(answer.body)).toContain(text);
+    const response = await service.request('/health/ready');
+    expect(response.status).toBe(status);
+    expect(JSON.stringify(response.body)).toContain(text);
   });
 });

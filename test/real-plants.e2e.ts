@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-it('992 real plants, with ids beyond 2^53, come back from Postgres as they were sent, twice', async () => {
+it('992 real plants, with ids beyond 2^53, are stored exactly, and are the same after a repetition', async () => {
   const file = await readFile(new URL('./fixtures/plants.csv', import.meta.url), 'utf8');
   const plants = file
     .trimEnd()
@@ -21,13 +21,13 @@ it('992 real plants, with ids beyond 2^53, come back from Postgres as they were 
   const byId = plants.toSorted((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
 
   for (const _round of [1, 2]) {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       plants.map(({ id, name, tag }) => {
         const rest = JSON.stringify(tag === null ? { name } : { name, tag }).slice(1);
         return service.post(`{"id":${id},${rest}`);
       }),
     );
-    expect(answers.filter((answer) => answer.status !== 200)).toEqual([]);
+    expect(responses.filter((response) => response.status !== 200)).toEqual([]);
     expect(await service.storedPlants()).toEqual(byId);
   }
 });

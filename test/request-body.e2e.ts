@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
-import { openConnection, plantHead, readAnswers, sendRaw } from './setup/raw-http.js';
+import { openConnection, plantHead, readResponses, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 const PLANT = '{"id":1,"name":"a"}';
@@ -16,9 +16,10 @@ describe('the request body', () => {
   beforeEach(() => service.database.query('TRUNCATE plants'));
   afterAll(() => service.close());
 
-  async function expectRefused(answer: { status: number; body: unknown }, error: number) {
-    const body: unknown = typeof answer.body === 'string' ? JSON.parse(answer.body) : answer.body;
-    expect({ status: answer.status, body }).toEqual({
+  async function expectRefused(response: { status: number; body: unknown }, error: number) {
+    const body: unknown =
+      typeof response.body === 'string' ? JSON.parse(response.body) : response.body;
+    expect({ status: response.status, body }).toEqual({
       status: 400,
       body: { error, message: expect.any(String) },
     });
@@ -101,12 +102,12 @@ describe('the request body', () => {
     await expectRefused(await service.post(padded(1001)), 40003);
   });
 
-  it('that says it is too large is 40003 before any of it is sent', async () => {
+  it('with a Content-Length beyond the limit is 40003 before any of it is sent', async () => {
     const lines = ['Content-Type: application/json', 'Content-Length: 1000000000'];
     await expectRefused(await sendRaw(service.port, head(lines)), 40003);
   });
 
-  it('that grows too large chunk by chunk is 40003 before it ends', async () => {
+  it('with chunks beyond the limit is 40003 before its end', async () => {
     const chunk = `3e9\r\n${padded(1001)}\r\n`;
     await expectRefused(await sendRaw(service.port, head(CHUNKED_JSON) + chunk), 40003);
   });
@@ -130,7 +131,7 @@ describe('the request body', () => {
   });
 
   it.each([
-    ['a byte that never occurs', [0xff]],
+    ['a byte that UTF-8 never contains', [0xff]],
     ['an overlong form', [0xc0, 0xaf]],
     ['half of a surrogate pair', [0xed, 0xa0, 0x80]],
     ['a code point beyond Unicode', [0xf4, 0x90, 0x80, 0x80]],
@@ -156,33 +157,33 @@ describe('the request body', () => {
     });
 
     const CASES: [string, string[], object][] = [
-      ['is put together', ['{"id":9', ',"name":"z"', '}'], { status: 200 }],
+      ['is joined', ['{"id":9', ',"name":"z"', '}'], { status: 200 }],
       ['is read to its end', ['{"id":9,"name":"z"}', 'GARBAGE'], refused(40004)],
       ['is measured to its end', ['{"id":9,"name":"z"}', ' '.repeat(990)], refused(40003)],
     ];
 
-    it.each(CASES)('%s: behind a token to be looked up', async (_what, pieces, expected) => {
-      // Never seen before: the pieces arrive while the database is asked.
+    it.each(CASES)('%s: while its token is looked up', async (_case, pieces, expected) => {
+      // A token without a cached verdict: the pieces arrive while it is looked up.
       const token = await service.app.get(AccessTokensService).create('test');
       expect(await sendRaw(service.port, request(pieces, token))).toMatchObject(expected);
     });
 
-    it.each(CASES)('%s: behind another request', async (_what, pieces, expected) => {
+    it.each(CASES)('%s: after another request', async (_case, pieces, expected) => {
       const socket = await openConnection(service.port);
       socket.write(request([PLANT]) + request(pieces));
-      expect(await readAnswers(socket, 2)).toMatchObject([{ status: 200 }, expected]);
+      expect(await readResponses(socket, 2)).toMatchObject([{ status: 200 }, expected]);
       socket.destroy();
     });
   });
 });
 
 describe('a deeply nested body', () => {
-  it('is 40004, and the service lives on', async () => {
+  it('is 40004, and the service still works', async () => {
     const service = await startService();
     try {
       const bomb = `{"id":1,"name":"a","x":${'['.repeat(30_000)}${']'.repeat(30_000)}}`;
-      const answer = await service.post(bomb);
-      expect(answer).toMatchObject({ status: 400, body: { error: 40004 } });
+      const response = await service.post(bomb);
+      expect(response).toMatchObject({ status: 400, body: { error: 40004 } });
       expect((await service.post(PLANT)).status).toBe(200);
     } finally {
       await service.close();

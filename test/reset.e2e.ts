@@ -3,13 +3,13 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../src/auth/access-token.js';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
 import { generator } from './setup/random.js';
-import { openConnection, plantHead } from './setup/raw-http.js';
+import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
 
 const LIMIT = 5;
 
-/** What a request takes is given back when it ends, however its client leaves. */
+/** A request releases its resources when it ends, however its client disconnects. */
 describe('a client that resets its connection', () => {
   let service: TestService;
 
@@ -17,7 +17,7 @@ describe('a client that resets its connection', () => {
     service = await startService({
       MAX_PENDING_REQUESTS: String(LIMIT),
       AUTH_FAILURES_PER_MINUTE: '1000000',
-      // Nothing here is about the time-out: a busy machine must not cause one.
+      // These tests do not concern the time-out, and a busy machine must not cause one.
       DATABASE_TIMEOUT_MS: '20000',
     });
   });
@@ -30,12 +30,12 @@ describe('a client that resets its connection', () => {
     );
   };
 
-  async function expectAllPlaces() {
-    // Plants of clients that are gone may still wait for a batch.
+  async function expectAllReleased() {
+    // Plants of clients that have disconnected may still be in the queue.
     for (const name of ['plant_store_pending_requests', 'plant_store_batch_waiting']) {
       await until(async () => (await service.metric(name)) === 0);
     }
-    // One after the other: if places were lost, none of them is left after so many.
+    // One after the other, as many as the limit: each needs a place that the one before has released.
     for (let id = 1; id <= LIMIT; id++) {
       expect(await service.post(`{"id":${-id},"name":"afterwards"}`)).toMatchObject({
         status: 200,
@@ -44,7 +44,7 @@ describe('a client that resets its connection', () => {
     expect(await service.metric('plant_store_pending_requests')).toBe(0);
   }
 
-  it('while its token is looked up takes no place for good', async () => {
+  it('while its token is looked up does not count as pending for ever', async () => {
     const server = service.app.getHttpServer();
     const gone: Promise<unknown>[] = [];
     server.on('connection', (socket: Socket) => {
@@ -61,20 +61,20 @@ describe('a client that resets its connection', () => {
     for (const socket of sockets) socket.resetAndDestroy();
     await Promise.all(gone);
     service.proxy.restore();
-    await expectAllPlaces();
+    await expectAllReleased();
   });
 
-  it('at any moment, thousands of times, takes nothing for good', async () => {
+  it('at any moment, thousands of times, leaves no resources in use', async () => {
     const seed = Date.now() % 2 ** 32;
     const random = generator(seed);
     const tokens = service.app.get(AccessTokensService);
-    const leave = [
+    const disconnect = [
       (socket: Socket) => socket.resetAndDestroy(),
       (socket: Socket) => socket.destroy(),
       (socket: Socket) => socket.end(),
     ];
 
-    /** Sends some of a few requests, goes on for a moment, and leaves. */
+    /** Sends a random choice of requests, waits for a moment, and disconnects. */
     async function visit(unseen: string, id: number): Promise<void> {
       const socket = await openConnection(service.port);
       socket.on('error', () => undefined);
@@ -94,7 +94,7 @@ describe('a client that resets its connection', () => {
       for (let n = 0; n <= random(4); n++) bytes += requests[random(requests.length)]!;
       socket.write(random(3) === 0 ? bytes.slice(0, random(bytes.length)) : bytes);
       for (let turns = random(30); turns > 0; turns--) await new Promise(setImmediate);
-      leave[random(leave.length)]!(socket);
+      disconnect[random(disconnect.length)]!(socket);
       socket.resume();
       await closed;
     }
@@ -104,8 +104,25 @@ describe('a client that resets its connection', () => {
       await Promise.all(Array.from({ length: 50 }, (_, i) => visit(unseen, wave * 1000 + i * 10)));
     }
     console.info(`${60 * 50} connections, seed ${seed}`);
-    await expectAllPlaces();
+    await expectAllReleased();
     expect(await service.metric('plant_store_batch_waiting')).toBe(0);
     expect(await service.metric('plant_store_database_waiting')).toBe(0);
   });
+});
+
+it('a request in a pipeline takes the place that the one before has released', async () => {
+  const service = await startService({ MAX_PENDING_REQUESTS: '1' });
+  const plants = Array.from({ length: 5 }, (_, id) => {
+    const body = JSON.stringify({ id, name: 'a' });
+    const lines = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+    return plantHead(service.token, lines) + body;
+  });
+  // The verdict about the token is cached now: the guards of the requests below run at once.
+  await service.post('{"id":-1,"name":"a"}');
+  const socket = await openConnection(service.port);
+  socket.write(plants.join(''));
+  const responses = await readResponses(socket, plants.length);
+  expect(responses.map(({ status }) => status)).toEqual(plants.map(() => 200));
+  socket.destroy();
+  await service.close();
 });

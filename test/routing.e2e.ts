@@ -26,52 +26,52 @@ describe('routing is strict', () => {
     '/docs/nothing',
     '/openapi.json/',
   ])('POST %s is 40400, even without a token', async (path) => {
-    const answer = await service.request(path, { method: 'POST', body: '{}' });
-    expect(answer).toMatchObject({
+    const response = await service.request(path, { method: 'POST', body: '{}' });
+    expect(response).toMatchObject({
       status: 404,
       body: { error: 40400, message: expect.any(String) },
     });
-    expect(answer.headers.get('www-authenticate')).toBeNull();
+    expect(response.headers.get('www-authenticate')).toBeNull();
   });
 
   it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])(
     '%s /plants is 40500 with Allow, even without a token',
     async (method) => {
-      const answer = await service.request('/plants', { method });
-      expect(answer).toMatchObject({ status: 405, body: { error: 40500 } });
-      expect(answer.headers.get('allow')).toBe('POST');
+      const response = await service.request('/plants', { method });
+      expect(response).toMatchObject({ status: 405, body: { error: 40500 } });
+      expect(response.headers.get('allow')).toBe('POST');
     },
   );
 
   it('HEAD /plants is 405 with Allow and without a body', async () => {
-    const answer = await service.request('/plants', { method: 'HEAD' });
-    expect(answer).toMatchObject({ status: 405, body: '' });
-    expect(answer.headers.get('allow')).toBe('POST');
+    const response = await service.request('/plants', { method: 'HEAD' });
+    expect(response).toMatchObject({ status: 405, body: '' });
+    expect(response.headers.get('allow')).toBe('POST');
   });
 
   it.each(['/docs', '/openapi.json', '/openapi.yaml', '/health/live', '/health/ready', '/metrics'])(
     'DELETE %s is 40500 with Allow',
     async (path) => {
-      const answer = await service.request(path, { method: 'DELETE' });
-      expect(answer).toMatchObject({ status: 405, body: { error: 40500 } });
-      expect(answer.headers.get('allow')).toBe('GET, HEAD');
+      const response = await service.request(path, { method: 'DELETE' });
+      expect(response).toMatchObject({ status: 405, body: { error: 40500 } });
+      expect(response.headers.get('allow')).toBe('GET, HEAD');
     },
   );
 
-  it('a query disturbs nobody', async () => {
-    const answer = await service.request('/plants?x=1&access_token=y', {
+  it('a query is ignored', async () => {
+    const response = await service.request('/plants?x=1&access_token=y', {
       method: 'POST',
       headers: { authorization: `Bearer ${service.token}`, 'content-type': 'application/json' },
       body: '{"id":1,"name":"a"}',
     });
-    expect(answer).toMatchObject({ status: 200 });
+    expect(response).toMatchObject({ status: 200 });
   });
 
-  it('takes the absolute form of a request target, as RFC 9112 section 3.2.2 demands', async () => {
-    const answer = await sendRaw(
+  it('accepts the absolute form of a request target, as RFC 9112 section 3.2.2 requires', async () => {
+    const response = await sendRaw(
       service.port,
       'POST http://example.org/plants HTTP/1.1\r\nHost: x\r\n\r\n',
     );
-    expect(answer.status).toBe(401);
+    expect(response.status).toBe(401);
   });
 });

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { stopApp } from '../src/shutdown.js';
-import { openConnection, plantHead, readAnswers } from './setup/raw-http.js';
+import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 const BODY = '{"id":1,"name":"a"}';
 
-describe('a service that is told to stop', () => {
+describe('a service that stops', () => {
   let service: TestService;
 
   beforeEach(async () => {
@@ -23,12 +23,12 @@ describe('a service that is told to stop', () => {
       'Expect: 100-continue',
     ]);
 
-  it('answers the requests in flight, closes their connections and takes no new ones', async () => {
+  it('sends the responses to the requests in flight, closes their connections and accepts no new ones', async () => {
     const socket = await openConnection(service.port);
     socket.write(head());
-    await readAnswers(socket, 1); // 100 Continue: the request is in flight
+    await readResponses(socket, 1); // 100 Continue: the request is in flight
     const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: 10_000 });
-    // A few turns of the event loop are left to connections that wait in the queue.
+    // For a few turns of the event loop, the service still accepts the connections in its queue.
     while (
       await openConnection(service.port).then(
         (late) => late.destroy(),
@@ -36,20 +36,20 @@ describe('a service that is told to stop', () => {
       )
     );
     socket.write(BODY);
-    const answers = await readAnswers(socket);
-    expect(answers).toMatchObject([{ status: 200, headers: { connection: 'close' } }]);
+    const responses = await readResponses(socket);
+    expect(responses).toMatchObject([{ status: 200, headers: { connection: 'close' } }]);
     await stopped;
     expect(await service.storedPlants()).toHaveLength(1);
   });
 
-  it('answers a request that was on its way on an idle connection', async () => {
+  it('responds to a request that was in transit on an idle connection', async () => {
     const socket = await openConnection(service.port);
     const live = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
     socket.write(live);
-    await readAnswers(socket, 1);
+    await readResponses(socket, 1);
     const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: 10_000 });
     socket.write(live);
-    expect(await readAnswers(socket)).toMatchObject([
+    expect(await readResponses(socket)).toMatchObject([
       { status: 200, headers: { connection: 'close' } },
     ]);
     await stopped;
@@ -64,14 +64,14 @@ describe('a service that is told to stop', () => {
     await stopped;
   });
 
-  it('refuses with 50302 what is still in flight at the deadline', async () => {
+  it('refuses with 50302 the requests that are still in flight at the deadline', async () => {
     const socket = await openConnection(service.port);
     socket.write(head());
-    await readAnswers(socket, 1);
+    await readResponses(socket, 1);
     const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: 50 });
-    const [answer] = await readAnswers(socket);
-    expect(answer).toMatchObject({ status: 503, headers: { connection: 'close' } });
-    expect(JSON.parse(answer!.body)).toMatchObject({ error: 50302 });
+    const [response] = await readResponses(socket);
+    expect(response).toMatchObject({ status: 503, headers: { connection: 'close' } });
+    expect(JSON.parse(response!.body)).toMatchObject({ error: 50302 });
     await stopped;
     expect(await service.storedPlants()).toEqual([]);
   });

@@ -20,13 +20,13 @@ const urlOf = async (service: Command) => (await service.waitFor(/listens on (\S
 const curlOf = async (service: Command) => (await service.waitFor(/^curl .*$/m))[0];
 const sh = async (line: string) => (await promisify(execFile)('sh', ['-c', line])).stdout;
 
-/** Sends the plant of the curl line with another tag, which is refused if the plant is there. */
+/** Sends the plant of the curl line with another tag, which is refused if the plant is stored. */
 async function expectStored(service: Command): Promise<void> {
   const other = (await curlOf(service)).replace('"tag": "Equisetum"', '"tag": "other"');
   expect(JSON.parse(await sh(`${other} -sS`))).toMatchObject({ error: 40006 });
 }
 
-/** Standard output is no terminal here, so it carries the log alone; the token is for a person. */
+/** Standard output is no terminal here, so it carries only the log; the token is on standard error. */
 async function expectJsonLog(service: Command): Promise<void> {
   await fetch(`${await urlOf(service)}/health/live`);
   await service.waitFor(/"route":"\/health\/live".*\n/);
@@ -55,7 +55,7 @@ describe('a service on the embedded database', () => {
     await rm(dataDir, { recursive: true });
   });
 
-  it('prints the address of Swagger UI and a curl line that works as it stands, beside a log of JSON lines', async () => {
+  it('prints the address of Swagger UI and a curl line that works as it stands, and a log of JSON lines', async () => {
     expect(await sh(`${await curlOf(service)} -sS`)).toBe(
       '{"name":"Equisetum fluviatile","tag":"Equisetum"}',
     );
@@ -95,14 +95,14 @@ describe('a service on the embedded database', () => {
     expect(second.stderr).toMatch(inUse(dataDir));
   });
 
-  it('keeps plants over kill -9', async () => {
+  it('keeps plants after kill -9', async () => {
     service.process.kill('SIGKILL');
     await service.exit();
     service = start({ WEB_CONCURRENCY: '2' });
     await expectStored(service);
   });
 
-  it('keeps plants over a stop in good order, also with two workers', async () => {
+  it('keeps plants after a stop in good order, also with two workers', async () => {
     await expectJsonLog(service);
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(0);
@@ -119,7 +119,7 @@ describe('a service on the embedded database', () => {
   });
 });
 
-describe('started on the embedded database', () => {
+describe('a start on the embedded database', () => {
   let dataDir: string;
   let started: Command[];
 
@@ -141,7 +141,7 @@ describe('started on the embedded database', () => {
     return command;
   };
 
-  it('makes its data folder, with a long path, and an interrupted first start does no harm', async () => {
+  it('makes its data folder, with a long path, also after a first start that was interrupted', async () => {
     const env = { DATA_DIR: join(dataDir, 'a', 'x'.repeat(120)) };
     const first = start(env);
     await first.waitFor(/Opening/);
@@ -151,7 +151,7 @@ describe('started on the embedded database', () => {
     expect(await sh(`${await curlOf(start(env))} -sS`)).toContain('Equisetum');
   });
 
-  it('of many that start at once on one data folder, one serves and the others are refused', async () => {
+  it('of several services that start at once on one data folder, one serves and the others are refused', async () => {
     const services = Array.from({ length: 4 }, () => start());
     const outcomes = await Promise.all(
       services.map((service) =>

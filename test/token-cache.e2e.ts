@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../src/auth/access-token.js';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
-import { openConnection, plantHead, readAnswers } from './setup/raw-http.js';
-import { startService, type Answer, type TestService } from './setup/service.js';
+import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
+import { startService, type TestResponse, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
 
 const PLANT = '{"id":1,"name":"a"}';
@@ -17,7 +17,7 @@ describe('a token that was verified', () => {
   });
   afterAll(() => service.close());
 
-  it('works on while the database is away', async () => {
+  it('still works while the database is away', async () => {
     await service.post('{}');
     service.proxy.cut();
     // 40005: past the guard, stopped by the validation.
@@ -36,19 +36,19 @@ describe('a token that was verified', () => {
     expect(await post()).toMatchObject({ status: 401, body: { error: 40101 } });
   });
 
-  it('vouches for no other on its connection', async () => {
+  it('does not make another token on its connection valid', async () => {
     const right = service.token;
     const send = (token: string) =>
       plantHead(token, ['Content-Type: application/json', `Content-Length: ${PLANT.length}`]) +
       PLANT;
     const socket = await openConnection(service.port);
     socket.write([right, right, generateAccessToken(), `${right}x`, right].map(send).join(''));
-    const answers = await readAnswers(socket, 5);
+    const responses = await readResponses(socket, 5);
     socket.destroy();
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 401, 401, 200]);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 401, 401, 200]);
   });
 
-  it('leaves the time of its last use in the database', async () => {
+  it('has the time of its last use stored, once a minute', async () => {
     const authorization = `Bearer ${await tokens.create('used')}`;
     const post = () => service.post(PLANT, { authorization });
     const row = () =>
@@ -66,32 +66,32 @@ describe('a token that was verified', () => {
 
 const LIMIT = 5;
 
-const startGuarded = (env: Record<string, string> = {}) =>
+const startLimited = (env: Record<string, string> = {}) =>
   startService({ AUTH_FAILURES_PER_MINUTE: String(LIMIT), ...env });
 
 const guess = (service: TestService, headers: Record<string, string> = {}) =>
   service.post(PLANT, { authorization: `Bearer ${generateAccessToken()}`, ...headers });
 
 describe('too many wrong tokens from one address', () => {
-  /** Sends requests that all arrive before the database says a word. */
+  /** Sends requests that all arrive before the database responds. */
   async function whileFrozen(
     service: TestService,
     count: number,
-    send: (i: number) => Promise<Answer>,
-  ): Promise<Answer[]> {
+    send: (i: number) => Promise<TestResponse>,
+  ): Promise<TestResponse[]> {
     let arrived = 0;
     const onRequest = () => arrived++;
     service.app.getHttpServer().on('request', onRequest);
     service.proxy.freeze();
-    const answers = Array.from({ length: count }, (_, i) => send(i));
+    const responses = Array.from({ length: count }, (_, i) => send(i));
     await until(() => arrived === count);
     service.app.getHttpServer().off('request', onRequest);
     service.proxy.restore();
-    return Promise.all(answers);
+    return Promise.all(responses);
   }
 
-  it('are refused with 429, while a token that was valid works on', async () => {
-    const service = await startGuarded();
+  it('are refused with 429, while a token that was valid still works', async () => {
+    const service = await startLimited();
     try {
       expect(await service.post(PLANT)).toMatchObject({ status: 200 });
       for (let i = 0; i < LIMIT; i++) {
@@ -109,8 +109,8 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
-  it('never ask the database: neither the mistyped ones nor the ones over the limit', async () => {
-    const service = await startGuarded();
+  it('are refused without a query once they are over the limit', async () => {
+    const service = await startLimited();
     try {
       await service.post(PLANT);
       for (let i = 0; i < LIMIT; i++) await guess(service);
@@ -124,28 +124,28 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
-  it('are refused even if they come all at once', async () => {
-    const service = await startGuarded();
+  it('are refused even if they all arrive at once', async () => {
+    const service = await startLimited();
     try {
-      const answers = await Promise.all(Array.from({ length: 50 }, () => guess(service)));
-      const refused = answers.filter(({ status }) => status === 429);
+      const responses = await Promise.all(Array.from({ length: 50 }, () => guess(service)));
+      const refused = responses.filter(({ status }) => status === 429);
       expect(refused).toHaveLength(50 - LIMIT);
     } finally {
       await service.close();
     }
   });
 
-  it('are counted once for each look-up: requests that wait for the verdict are none', async () => {
-    const service = await startGuarded({ DATABASE_TIMEOUT_MS: '20000' });
+  it('are counted once for each look-up, and not for requests that wait for its verdict', async () => {
+    const service = await startLimited({ DATABASE_TIMEOUT_MS: '20000' });
     try {
-      const answers = await whileFrozen(service, 50, () => service.post(PLANT));
-      expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(200));
+      const responses = await whileFrozen(service, 50, () => service.post(PLANT));
+      expect(responses.map(({ status }) => status)).toEqual(Array(50).fill(200));
       const wrong = `Bearer ${generateAccessToken()}`;
       const refused = await whileFrozen(service, 50, () =>
         service.post(PLANT, { authorization: wrong }),
       );
       expect(refused.map(({ status }) => status)).toEqual(Array(50).fill(401));
-      // One of them counted: all but one of the failures are left.
+      // The look-up counted as one failure: all but one are left.
       for (let i = 1; i < LIMIT; i++) expect(await guess(service)).toMatchObject({ status: 401 });
       expect(await guess(service)).toMatchObject({ status: 429 });
     } finally {
@@ -153,31 +153,31 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
-  it('are none while there is no verdict: many new valid ones at once all get in', async () => {
-    const service = await startGuarded({ DATABASE_TIMEOUT_MS: '20000' });
+  it('do not include tokens without a verdict: many new valid tokens at once are all accepted', async () => {
+    const service = await startLimited({ DATABASE_TIMEOUT_MS: '20000' });
     try {
       const accessTokens = service.app.get(AccessTokensService);
       const secrets: string[] = [];
       while (secrets.length < 3 * LIMIT) secrets.push(await accessTokens.create('new'));
-      const answers = await whileFrozen(service, secrets.length, (i) =>
+      const responses = await whileFrozen(service, secrets.length, (i) =>
         service.post(PLANT, { authorization: `Bearer ${secrets[i]}` }),
       );
-      expect(answers.map(({ status }) => status)).toEqual(Array(secrets.length).fill(200));
+      expect(responses.map(({ status }) => status)).toEqual(Array(secrets.length).fill(200));
     } finally {
       await service.close();
     }
   });
 
   it('do not count when they could not be judged, because the database was away', async () => {
-    const service = await startGuarded();
+    const service = await startLimited();
     try {
       service.proxy.cut();
       for (let i = 0; i < 3 * LIMIT; i++) {
         expect(await service.post(PLANT)).toMatchObject({ status: 503, body: { error: 50300 } });
         expect(await guess(service)).toMatchObject({ status: 503, body: { error: 50300 } });
       }
-      const answers = await Promise.all(Array.from({ length: 3 * LIMIT }, () => guess(service)));
-      expect(answers.map(({ status }) => status)).toEqual(Array(3 * LIMIT).fill(503));
+      const responses = await Promise.all(Array.from({ length: 3 * LIMIT }, () => guess(service)));
+      expect(responses.map(({ status }) => status)).toEqual(Array(3 * LIMIT).fill(503));
       service.proxy.restore();
       expect(await service.post(PLANT)).toMatchObject({ status: 200 });
     } finally {
@@ -185,13 +185,13 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
-  it('of no known form do not keep out a token that was never seen', async () => {
-    const service = await startGuarded();
+  it('of an unknown form do not block a valid token that was never seen', async () => {
+    const service = await startLimited();
     try {
       for (let i = 0; i < LIMIT; i++) {
-        await service.post(PLANT, { authorization: `Bearer junk${i}` });
+        await service.post(PLANT, { authorization: `Bearer unknown${i}` });
       }
-      expect(await service.post(PLANT, { authorization: 'Bearer junk' })).toMatchObject({
+      expect(await service.post(PLANT, { authorization: 'Bearer unknown' })).toMatchObject({
         status: 429,
       });
       expect(await service.post(PLANT)).toMatchObject({ status: 200 });
@@ -200,12 +200,12 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
-  it('are counted whatever they look like', async () => {
-    const service = await startGuarded();
+  it('are counted in every form', async () => {
+    const service = await startLimited();
     try {
       for (const token of ['a b', '"', 'x.y', 'abc', 'plantstore_']) {
-        const answer = await service.post(PLANT, { authorization: `Bearer ${token}` });
-        expect(answer).toMatchObject({ status: 401, body: { error: 40101 } });
+        const response = await service.post(PLANT, { authorization: `Bearer ${token}` });
+        expect(response).toMatchObject({ status: 401, body: { error: 40101 } });
       }
       expect(await service.post(PLANT, { authorization: 'Bearer again' })).toMatchObject({
         status: 429,
@@ -216,7 +216,7 @@ describe('too many wrong tokens from one address', () => {
   });
 
   it('cannot be hidden behind X-Forwarded-For', async () => {
-    const service = await startGuarded();
+    const service = await startLimited();
     try {
       for (let i = 0; i < LIMIT; i++) await guess(service, { 'x-forwarded-for': `192.0.2.${i}` });
       expect(await guess(service, { 'x-forwarded-for': '192.0.2.99' })).toMatchObject({
@@ -232,11 +232,11 @@ describe('too many wrong tokens from one address behind a trusted proxy', () => 
   let service: TestService;
 
   beforeAll(async () => {
-    service = await startGuarded({ TRUSTED_PROXY_HOPS: '1' });
+    service = await startLimited({ TRUSTED_PROXY_HOPS: '1' });
   });
   afterAll(() => service.close());
 
-  it('are counted by the address that the trusted proxy saw, not by what was sent to it', async () => {
+  it('are counted by the address that the trusted proxy saw, not by the header field that a client sent', async () => {
     for (let i = 0; i < LIMIT; i++) {
       await guess(service, { 'x-forwarded-for': `198.51.100.${i}, 192.0.2.1` });
     }
@@ -272,7 +272,7 @@ describe('too many wrong tokens from one address behind a trusted proxy', () => 
     });
   });
 
-  it('and an address that is none does not break the guard', async () => {
+  it('are refused also where the proxy names no address', async () => {
     expect(await guess(service, { 'x-forwarded-for': 'unknown' })).toMatchObject({ status: 401 });
   });
 });

@@ -41,7 +41,7 @@ describe('the token commands, beside a running service', () => {
   const list = async () =>
     JSON.parse((await token('list', '--json')).stdout) as Record<string, string | null>[];
 
-  it('create prints the token and nothing else', async () => {
+  it('create prints only the token', async () => {
     const created = await token('create', 'greenhouse');
     expect(created).toMatchObject({ exitCode: 0, stderr: '' });
     expect(created.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
@@ -49,7 +49,7 @@ describe('the token commands, beside a running service', () => {
     expect(await list()).toMatchObject([{ name: 'greenhouse', status: 'live', expiresAt: null }]);
   });
 
-  it('create --expires sets the end', async () => {
+  it('create --expires sets the time of expiry', async () => {
     await token('create', 'greenhouse', '--expires', '90d');
     const [row] = await list();
     const lifetime = Date.parse(row!['expiresAt']!) - Date.parse(row!['createdAt']!);
@@ -77,7 +77,7 @@ describe('the token commands, beside a running service', () => {
     expect(table.stdout + json.stdout).not.toContain(created.stdout.trim().slice(11));
   });
 
-  it('revoke ends all tokens of a name, or the one of an id', async () => {
+  it('revoke ends all tokens of a name, or the token with an id', async () => {
     await token('create', 'greenhouse');
     await token('create', 'shed');
     await token('create', 'shed');
@@ -91,7 +91,7 @@ describe('the token commands, beside a running service', () => {
     expect((await list()).map((row) => row['status'])).toEqual(['revoked', 'revoked', 'revoked']);
   });
 
-  it('revoke asks first, and does nothing where nobody can answer', async () => {
+  it('revoke asks for a confirmation, and does nothing without a terminal', async () => {
     await token('create', 'greenhouse');
     expect(await token('revoke', 'greenhouse')).toMatchObject({
       exitCode: 1,
@@ -114,7 +114,7 @@ describe('the token commands, beside a running service', () => {
     expect(await list()).toMatchObject([{ status }]);
   });
 
-  it('rotate prints a new token; the old one ends after the grace', async () => {
+  it('rotate prints a new token, and the old one ends after the grace', async () => {
     const old = await token('create', 'greenhouse', '--expires', '30d');
     const created = await token('rotate', 'greenhouse', '--grace', '1h');
     expect(created).toMatchObject({ exitCode: 0, stderr: '' });
@@ -126,7 +126,7 @@ describe('the token commands, beside a running service', () => {
     expect([hours(first), hours(second)]).toEqual([1, 30 * 24]);
   });
 
-  it('revoke takes a token that leaked, and never repeats it', async () => {
+  it('revoke accepts a token that leaked, and never repeats it', async () => {
     const leaked = (await token('create', 'greenhouse')).stdout.trim();
     const results = [
       await token('revoke', leaked, '--yes'),
@@ -142,7 +142,7 @@ describe('the token commands, beside a running service', () => {
   });
 
   it.each<[string, (token: string) => string[]]>([
-    ['blanks and a line break', (token) => [` ${token}\n`]],
+    ['spaces and a line break', (token) => [` ${token}\n`]],
     ['its scheme', (token) => [`Bearer ${token}`]],
     ['the header field, unquoted', (token) => ['Authorization:', 'Bearer', token]],
     ['quotes and a comma, as in JSON', (token) => [`"token":"${token}",`]],
@@ -161,7 +161,7 @@ describe('the token commands, beside a running service', () => {
     expect(await tokens().findLive('greenhouse')).toEqual([]);
   });
 
-  it('revoke ends all tokens in a text, and says that others were not live', async () => {
+  it('revoke ends all tokens in a text, and says how many were not live', async () => {
     const leaked = [
       await tokens().create('greenhouse'),
       await tokens().create('shed'),
@@ -213,7 +213,7 @@ describe('the token commands, beside a running service', () => {
     expect(result.stderr).toMatch(/^Standard output could not be written \(ENOSPC\); .+\n$/);
   });
 
-  it('revoke by id ends that token only, whatever others are called', async () => {
+  it('revoke by id ends only that token, even if the id is the name of another one', async () => {
     await token('create', 'greenhouse');
     const [greenhouse] = await list();
     await token('create', greenhouse!['id']!);
@@ -221,7 +221,7 @@ describe('the token commands, beside a running service', () => {
     expect((await list()).map((row) => row['status'])).toEqual(['revoked', 'live']);
   });
 
-  it('rotate --grace 0 ends the old one at once, and asks first', async () => {
+  it('rotate --grace 0 ends the old token at once, and asks for a confirmation', async () => {
     const old = await token('create', 'greenhouse');
     expect(await token('rotate', 'greenhouse', '--grace', '0')).toMatchObject({ exitCode: 1 });
     const created = await token('rotate', 'greenhouse', '--grace', '0', '--yes');
@@ -241,28 +241,28 @@ describe('the token commands, beside a running service', () => {
     [['rotate', 'x', '--grace', '1s'], 1, '--yes'],
     [['create', 'x', 'y'], 2, 'too many arguments'],
     [['destroy', 'x'], 2, "unknown command 'destroy'"],
-  ])('%j ends with exit code %d and says why', async (args, exitCode, reason) => {
+  ])('%j ends with exit code %d and the reason', async (args, exitCode, reason) => {
     const result = await token(...args);
     expect(result).toMatchObject({ exitCode, stdout: '' });
     expect(result.stderr).toContain(reason);
     expect(await list()).toEqual([]);
   });
 
-  it('help is help', async () => {
+  it('--help shows the options, with exit code 0', async () => {
     const help = await token('create', '--help');
     expect(help.exitCode).toBe(0);
     expect(help.stdout).toContain('--expires');
   });
 
   describe('as a process', () => {
-    it('prints the token and nothing else', async () => {
+    it('prints only the token', async () => {
       const created = await execute('', 'create', 'greenhouse');
       expect(created).toMatchObject({ exitCode: 0, stderr: '' });
       expect(created.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
       expect(await status(created.stdout)).toBe(200);
     });
 
-    it('ends with 1 when it could not be done, and with 2 when it was not understood', async () => {
+    it('ends with 1 if it failed, and with 2 if it was not understood', async () => {
       const results = await Promise.all([
         execute('', 'revoke', 'nobody', '--yes'),
         execute('', 'revoke', 'nobody', '--force'),
@@ -295,7 +295,7 @@ describe('the token commands, beside a running service', () => {
       expect(await status(old)).toBe(200);
     });
 
-    it('makes no token for a reader that is gone', async () => {
+    it('makes no token if the reader of its output has ended', async () => {
       const create = runCommand(['dist/cli.js', 'token', 'create', 'shed'], settings());
       create.process.stdout.destroy();
       expect(await create.exit()).toBe(1);
@@ -303,7 +303,7 @@ describe('the token commands, beside a running service', () => {
       expect(await list()).toEqual([]);
     });
 
-    it('changes what it was told to, even if standard error cannot be written', async () => {
+    it('does its work even if standard error cannot be written', async () => {
       await token('create', 'greenhouse');
       expect(await execute('2>/dev/full', 'revoke', 'greenhouse', '--yes')).toMatchObject({
         exitCode: 0,

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../src/auth/access-token.js';
 import { LifecycleService } from '../src/http/lifecycle.service.js';
-import { openConnection, plantHead, readAnswers } from './setup/raw-http.js';
+import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
 
@@ -13,7 +13,7 @@ const LONG = 3_000_000;
 const JSON_TYPE = 'Content-Type: application/json';
 const LIVE = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
 
-/** A response tells the truth about its connection, also one that was sent before the body was read. */
+/** The Connection header of a response is true, also if the response was sent before the body was read. */
 describe('a response to a body that was not read', () => {
   let service: TestService;
 
@@ -26,7 +26,7 @@ describe('a response to a body that was not read', () => {
     [`${method} ${path} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n');
   const post = (lines: string[]) => plantHead(service.token, lines);
 
-  /** Holds the only place, and gives it back. */
+  /** Takes the only place of MAX_PENDING_REQUESTS until its socket is closed. */
   async function occupy(): Promise<Socket> {
     const socket = await openConnection(service.port);
     socket.write(post([JSON_TYPE, 'Content-Length: 20']) + '{"id":');
@@ -46,13 +46,13 @@ describe('a response to a body that was not read', () => {
   ];
 
   it.each(CASES)(
-    '%d: is known to be short: it is read, and the connection lives',
+    '%d: a body with a small length is read, and the connection stays open',
     async (code, head) => {
       if (code === 41700)
         return expectLastResponse(service, code, head([`Content-Length: ${SHORT}`]), SHORT);
       const socket = await openConnection(service.port);
       await write(socket, head([`Content-Length: ${SHORT}`]) + 'x'.repeat(SHORT) + LIVE);
-      const [refused, next] = await readAnswers(socket, 2);
+      const [refused, next] = await readResponses(socket, 2);
       expect(JSON.parse(refused!.body)).toMatchObject({ error: code });
       expect(refused!.headers['connection']).toBe('keep-alive');
       expect(next).toMatchObject({ status: 200 });
@@ -60,14 +60,20 @@ describe('a response to a body that was not read', () => {
     },
   );
 
-  it.each(CASES)('%d: is long: it says close, and arrives', async (code, head) => {
-    await expectLastResponse(service, code, head([`Content-Length: ${LONG}`]), LONG);
-  });
+  it.each(CASES)(
+    '%d: after a body with a large length, the response says close and arrives',
+    async (code, head) => {
+      await expectLastResponse(service, code, head([`Content-Length: ${LONG}`]), LONG);
+    },
+  );
 
-  it.each(CASES)('%d: may be long: it says close, and arrives', async (code, head) => {
-    const chunk = `${LONG.toString(16)}\r\n${'x'.repeat(LONG)}\r\n0\r\n\r\n`;
-    await expectLastResponse(service, code, head(['Transfer-Encoding: chunked']), chunk);
-  });
+  it.each(CASES)(
+    '%d: after a body of unknown length, the response says close and arrives',
+    async (code, head) => {
+      const chunk = `${LONG.toString(16)}\r\n${'x'.repeat(LONG)}\r\n0\r\n\r\n`;
+      await expectLastResponse(service, code, head(['Transfer-Encoding: chunked']), chunk);
+    },
+  );
 
   it('50301', async () => {
     const other = await occupy();
@@ -75,15 +81,15 @@ describe('a response to a body that was not read', () => {
     other.destroy();
   });
 
-  it('43100: arrives although the header goes on', async () => {
+  it('43100: arrives although the client still sends its header', async () => {
     await expectLastResponse(service, 43100, `GET /${'x'.repeat(LONG)}`, 0);
   });
 
-  it('40000: arrives although the garbage goes on', async () => {
+  it('40000: arrives although the client still sends garbage', async () => {
     await expectLastResponse(service, 40000, `garbage\r\n${'x'.repeat(LONG)}`, 0);
   });
 
-  it('is the last: a plant behind it is not stored', async () => {
+  it('is the last one: a plant that follows is not stored', async () => {
     const body = '{"id":77,"name":"behind"}';
     const head = plantHead(service.token, [JSON_TYPE, `Content-Length: ${LONG}`]);
     const behind = plantHead(service.token, [JSON_TYPE, `Content-Length: ${body.length}`]) + body;
@@ -91,22 +97,22 @@ describe('a response to a body that was not read', () => {
     expect(await service.storedPlants()).toEqual([]);
   });
 
-  it('is the last: what comes behind it is not even parsed', async () => {
+  it('is the last one: data that follows is not parsed', async () => {
     let requests = 0;
     const count = () => requests++;
     const server = service.app.getHttpServer();
     server.on('request', count);
     const socket = await openConnection(service.port);
     socket.write(plain('POST', '/plants', ['Transfer-Encoding: chunked']) + '5\r\nhello\r\n');
-    await readAnswers(socket, 1);
+    await readResponses(socket, 1);
     await write(socket, `0\r\n\r\n${LIVE.repeat(20_000)}`);
     socket.end();
-    await readAnswers(socket);
+    await readResponses(socket);
     server.off('request', count);
     expect(requests).toBe(1);
   });
 
-  it('never costs a client that keeps its connections the next request', async () => {
+  it('does not make the next request of a client with keep-alive fail', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     for (let i = 0; i < 50; i++) {
       expect(await send(agent, 'x'.repeat(1_500_000))).toBe(400);
@@ -115,7 +121,7 @@ describe('a response to a body that was not read', () => {
     agent.destroy();
   });
 
-  /** As a client that keeps connections does it: one request after the other, through one agent. */
+  /** Sends one request after the other through one agent, as clients with keep-alive do. */
   async function send(agent: Agent, body: string): Promise<number> {
     const request = httpRequest(`${service.url}/plants`, {
       agent,
@@ -126,7 +132,7 @@ describe('a response to a body that was not read', () => {
         'content-length': body.length,
       },
     });
-    // What is left of a body need not get through, once the response is there.
+    // The rest of the body may fail to be sent once the response has arrived.
     const failed = new Promise<never>((_, reject) => {
       request.on('error', reject);
     });
@@ -141,8 +147,8 @@ describe('a response to a body that was not read', () => {
   }
 });
 
-// Services of their own, one after the other: Passport knows one strategy in a process.
-describe('a response to a body that was not read, long and last', () => {
+// Each test starts its own service after the one before: Passport keeps one strategy in a process.
+describe('the last response of a connection, to a body that was not read', () => {
   const head = (token: string) => plantHead(token, [JSON_TYPE, `Content-Length: ${LONG}`]);
 
   it('42900', async () => {
@@ -158,20 +164,23 @@ describe('a response to a body that was not read, long and last', () => {
     ['a refused tunnel', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['a refused expectation', 'POST /plants HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n'],
     ['garbage', 'garbage\r\n\r\n'],
-  ])('is waited for only so long, whatever its client sends: %s', async (_what, bytes) => {
-    const service = await startService({ REQUEST_TIMEOUT_MS: '200' });
-    const socket = await openConnection(service.port);
-    socket.on('error', () => undefined);
-    const closed = new Promise((resolve) => socket.once('close', resolve));
-    socket.write(bytes);
-    await once(socket, 'data');
-    socket.resume();
-    // A byte every now and then, until the service hangs up.
-    const drip = setInterval(() => socket.write('x'), 20);
-    await closed;
-    clearInterval(drip);
-    await service.close();
-  });
+  ])(
+    'keeps its connection open for a limited time, whatever the client sends: %s',
+    async (_kind, bytes) => {
+      const service = await startService({ REQUEST_TIMEOUT_MS: '200' });
+      const socket = await openConnection(service.port);
+      socket.on('error', () => undefined);
+      const closed = new Promise((resolve) => socket.once('close', resolve));
+      socket.write(bytes);
+      await once(socket, 'data');
+      socket.resume();
+      // One byte from time to time, until the service closes the connection.
+      const drip = setInterval(() => socket.write('x'), 20);
+      await closed;
+      clearInterval(drip);
+      await service.close();
+    },
+  );
 
   it('50302', async () => {
     const service = await startService();
@@ -181,7 +190,7 @@ describe('a response to a body that was not read, long and last', () => {
   });
 });
 
-/** Sends all before it reads anything, as many clients do. */
+/** Sends the whole request before it reads, as many clients do. */
 async function expectLastResponse(
   service: TestService,
   code: number,
@@ -190,10 +199,10 @@ async function expectLastResponse(
 ): Promise<void> {
   const socket = await openConnection(service.port);
   await write(socket, head + (typeof body === 'string' ? body : 'x'.repeat(body)));
-  const answers = await readAnswers(socket);
-  expect(answers).toHaveLength(1);
-  expect(JSON.parse(answers[0]!.body)).toMatchObject({ error: code });
-  expect(answers[0]!.headers['connection']).toBe('close');
+  const responses = await readResponses(socket);
+  expect(responses).toHaveLength(1);
+  expect(JSON.parse(responses[0]!.body)).toMatchObject({ error: code });
+  expect(responses[0]!.headers['connection']).toBe('close');
 }
 
 async function write(socket: Socket, bytes: string): Promise<void> {

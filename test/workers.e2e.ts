@@ -9,7 +9,7 @@ import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
 import { startLoad, stopLoads } from './setup/load.js';
 import { childrenOf, isRunning } from './setup/processes.js';
-import { openConnection, plantHead, readAnswers } from './setup/raw-http.js';
+import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
 
 const METRICS_TOKEN = 'scrape-me';
 const METRICS = `GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${METRICS_TOKEN}\r\n\r\n`;
@@ -73,7 +73,7 @@ async function connectToBoth({ port, command }: Service): Promise<[Socket, Socke
     socket.on('error', () => undefined);
     const id = `connection-${++serial}`;
     socket.write(`GET /health/live HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${id}\r\n\r\n`);
-    await readAnswers(socket, 1);
+    await readResponses(socket, 1);
     const [line] = await command.waitFor(new RegExp(`^.*"requestId":"${id}".*$`, 'm'));
     sockets.set((JSON.parse(line) as { worker: number }).worker, socket);
   }
@@ -90,13 +90,13 @@ async function post(url: string, body: string, bearer = token): Promise<number> 
 
 async function scrape(socket: Socket): Promise<string[]> {
   socket.write(METRICS);
-  const [response] = await readAnswers(socket, 1);
+  const [response] = await readResponses(socket, 1);
   expect(response?.status).toBe(200);
   return response!.body.split('\n');
 }
 
-/** Waits until the primary has received metrics that add up to `lines`. */
-async function showsInTheEnd(socket: Socket, lines: string[]): Promise<void> {
+/** Waits until the metrics, which the workers send once a second, contain all of `lines`. */
+async function waitForMetrics(socket: Socket, lines: string[]): Promise<void> {
   for (;;) {
     const metrics = await scrape(socket);
     if (lines.every((line) => metrics.includes(line))) return;
@@ -112,7 +112,7 @@ async function begin(sockets: Socket[]): Promise<void> {
     const length = `Content-Length: ${bodyOf(id).length}`;
     const type = 'Content-Type: application/json';
     socket.write(plantHead(token, [type, length, 'Expect: 100-continue']));
-    expect(await readAnswers(socket, 1)).toMatchObject([{ status: 100 }]);
+    expect(await readResponses(socket, 1)).toMatchObject([{ status: 100 }]);
   }
 }
 
@@ -120,7 +120,7 @@ async function expectFinished(sockets: Socket[]): Promise<void> {
   const finished = { status: 200, headers: { connection: 'close' } };
   for (const [id, socket] of sockets.entries()) {
     socket.write(bodyOf(id));
-    expect(await readAnswers(socket)).toMatchObject([finished]);
+    expect(await readResponses(socket)).toMatchObject([finished]);
   }
 }
 
@@ -133,7 +133,7 @@ async function refusesConnections(port: number): Promise<void> {
   }
 }
 
-// Elsewhere, several processes cannot listen on one address, and the service says so.
+// On other systems, several processes cannot listen on one address, and the service refuses to start.
 const describeOnLinux = process.platform === 'linux' ? describe : describe.skip;
 
 describeOnLinux('several workers', () => {
@@ -150,7 +150,7 @@ describeOnLinux('several workers', () => {
     sockets = await connectToBoth(service);
   });
 
-  it('store a plant once when both get it, and show the sum of their metrics, whichever is asked', async () => {
+  it('store a plant once when both receive it, and each show the sum of their metrics', async () => {
     const ids = Array.from({ length: 200 }, (_, i) => i + 1000);
     const statuses = await Promise.all(
       ids.flatMap((id) =>
@@ -160,18 +160,21 @@ describeOnLinux('several workers', () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(ids.length);
     expect(statuses.filter((status) => status === 400)).toHaveLength(ids.length);
     for (const socket of sockets) {
-      await showsInTheEnd(socket, [...counted, 'plant_store_worker_restarts_total 0']);
+      await waitForMetrics(socket, [...counted, 'plant_store_worker_restarts_total 0']);
     }
   });
 
-  it.each(['1', '2'])('keep the address from another service with %s', async (workers) => {
-    const other = run({ PORT: String(service.port), WEB_CONCURRENCY: workers });
-    expect(await other.exit()).toBe(1);
-    expect(other.stderr).toBe(
-      `The address 127.0.0.1:${service.port} is taken by another program. Set PORT to a free one.\n`,
-    );
-    expect(other.stdout).toBe('');
-  });
+  it.each(['1', '2'])(
+    'do not share their address with another service of %s worker(s)',
+    async (workers) => {
+      const other = run({ PORT: String(service.port), WEB_CONCURRENCY: workers });
+      expect(await other.exit()).toBe(1);
+      expect(other.stderr).toBe(
+        `The address 127.0.0.1:${service.port} is taken by another program. Set PORT to a free one.\n`,
+      );
+      expect(other.stdout).toBe('');
+    },
+  );
 
   it('show their metrics while one hangs and while the database is away', async () => {
     const [victim] = await childrenOf(service.pid);
@@ -185,7 +188,7 @@ describeOnLinux('several workers', () => {
     await Promise.all(scrapes);
   });
 
-  it('outlive one that dies: it is replaced, and no counter falls', async () => {
+  it('replace one that dies, and no counter falls', async () => {
     const [victim] = await childrenOf(service.pid);
     process.kill(victim!, 'SIGKILL');
     const [, number] = await service.command.waitFor(
@@ -197,11 +200,11 @@ describeOnLinux('several workers', () => {
     sockets = await connectToBoth(service);
     for (const socket of sockets) {
       expect(await scrape(socket)).toEqual(expect.arrayContaining(counted.slice(0, 2)));
-      await showsInTheEnd(socket, [...counted, 'plant_store_worker_restarts_total 1']);
+      await waitForMetrics(socket, [...counted, 'plant_store_worker_restarts_total 1']);
     }
   });
 
-  it('replace one more slowly each time, say why it cannot start, and recover with the database', async () => {
+  it('wait longer before each replacement, log why it cannot start, and recover with the database', async () => {
     proxy.cut();
     for (const worker of await childrenOf(service.pid)) process.kill(worker, 'SIGKILL');
     await service.command.waitFor(/Worker \d ended \(exit code 1\): .+; it is replaced in 400 ms/);
@@ -236,19 +239,19 @@ describeOnLinux('several workers that stop', () => {
     while ((await fetch(`${service.url}/health/ready`)).status === 200) await delay(10);
     for (const socket of sockets) {
       socket.write(READY);
-      expect(await readAnswers(socket)).toMatchObject([{ status: 503 }]);
+      expect(await readResponses(socket)).toMatchObject([{ status: 503 }]);
     }
     expect(await post(service.url, '{"id":2000,"name":"a"}')).toBe(200);
     const [victim] = await childrenOf(service.pid);
     process.kill(victim!, 'SIGKILL');
     while (isRunning(victim!)) await delay(10);
     service.command.process.kill('SIGTERM');
-    // The end of the output, which the workers hold as well.
+    // Waits for the end of the output, which the workers hold open, too.
     expect(await service.command.exit()).toBe(1);
     expect(service.command.stdout).not.toContain('replaced');
   });
 
-  it('answer the requests in flight and end when the primary is killed', async () => {
+  it('send the responses to the requests in flight, and end, when the primary is killed', async () => {
     const service = await start({ SHUTDOWN_DELAY_MS: NEVER_MS });
     const sockets = await connectToBoth(service);
     await begin(sockets);
@@ -278,7 +281,7 @@ describeOnLinux('several workers that stop', () => {
 });
 
 describeOnLinux('a start of several workers that cannot succeed', () => {
-  it('says once that the first worker ended', async () => {
+  it('reports once that the first worker ended', async () => {
     const end = 'if (process.argv[1].endsWith("worker.js")) process.exit(7)';
     const command = run({
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(end)}`,

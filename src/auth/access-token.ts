@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib';
 /**
  * The format of an access token: `plantstore_`, 32 random bytes in base62 (43 characters), and the
  * CRC-32 of both in base62 (6 characters). The prefix lets secret scanners find a leaked token; the
- * checksum exposes a mistyped or invented token without a query.
+ * checksum exposes a mistyped or invented token without a look-up.
  */
 export const ACCESS_TOKEN_PATTERN = /^plantstore_[0-9A-Za-z]{49}$/;
 
@@ -16,8 +16,8 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 export function generateAccessToken(): string {
   const random = BigInt('0x' + randomBytes(RANDOM_BYTES).toString('hex'));
-  const unchecked = PREFIX + toBase62(random, RANDOM_LENGTH);
-  return unchecked + checksumOf(unchecked);
+  const withoutChecksum = PREFIX + toBase62(random, RANDOM_LENGTH);
+  return withoutChecksum + checksumOf(withoutChecksum);
 }
 
 /** The well-formed tokens anywhere in a text, such as a pasted header field or command. */
@@ -26,7 +26,7 @@ export function findAccessTokens(text: string): string[] {
   return [...new Set(candidates.filter(isWellFormedAccessToken))];
 }
 
-/** Whether a text may contain a token, or a part of one that was mistyped or cut off: never repeat such a text. */
+/** Whether a text may contain a token, or a part of one that was mistyped or cut off. Such a text must not be printed. */
 export function mayContainAccessToken(text: string): boolean {
   return text.toLowerCase().includes(PREFIX);
 }

@@ -17,7 +17,7 @@ const IS_LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now(
 
 const FIND = `SELECT id, name, hash, expires_at FROM access_tokens WHERE hash = $1 AND ${IS_LIVE}`;
 
-/** The condition limits the writes of all replicas together to one a minute. */
+/** The condition limits the writes of all replicas together to one per token and minute. */
 const RECORD_USE = `
   UPDATE access_tokens SET last_used_at = now()
   WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`;
@@ -88,7 +88,7 @@ export class AccessTokensService {
   }
 
   /**
-   * Creates a token that replaces all live tokens of a name; these expire after the grace.
+   * Creates a token that replaces all live tokens of a name; these expire after the grace period.
    *
    * @param grace milliseconds for which the old tokens still work
    * @param lifetime of the new token in milliseconds; by default that of the newest old token
@@ -116,7 +116,7 @@ export class AccessTokensService {
 
   /**
    * @returns the caller with this token, or undefined if it is unknown, expired or revoked
-   * @throws ServiceError databaseUnavailable when the database cannot tell
+   * @throws ServiceError databaseUnavailable when the database cannot be reached or does not respond in time
    */
   async find(token: string): Promise<Caller | undefined> {
     const hash = hashAccessToken(token);

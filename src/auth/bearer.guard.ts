@@ -26,6 +26,7 @@ export class BearerGuard extends AuthGuard('bearer') {
   override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const request = requestOf(context);
     const token = bearerToken(request.headers.authorization);
+    // Also on public routes, so that the log entry names the token.
     request.user = token === undefined ? undefined : this.tokenVerifier.findCached(token);
     if (
       request.user !== undefined ||
@@ -42,7 +43,7 @@ export class BearerGuard extends AuthGuard('bearer') {
     return this.reflector.getAllAndOverride(Public, targets) === true;
   }
 
-  /** The token for metrics is checked without the database: metrics are needed most while the database is away. */
+  /** The token for metrics is checked without the database: metrics are needed most while the database cannot be reached. */
   private isMetricsToken(token: string | undefined, context: ExecutionContext): boolean {
     const hash = this.config.auth.metricsTokenHash;
     if (hash === undefined || token === undefined) return false;
@@ -51,8 +52,8 @@ export class BearerGuard extends AuthGuard('bearer') {
   }
 
   /**
-   * The request that Passport sees: the header alone, with one space. The strategy would also take a token from
-   * the query and the body, where it ends up in logs and histories, and knows no second space.
+   * Passport gets only the Authorization header, with one space. From the whole request, the strategy would also take a
+   * token from the query or the body, and queries end up in logs; it would refuse a second space.
    */
   override getRequest(context: ExecutionContext): object {
     const request = requestOf(context);
@@ -63,9 +64,9 @@ export class BearerGuard extends AuthGuard('bearer') {
         'A bearer token is needed: send the header Authorization: Bearer <token>.',
       );
     }
-    // A closed connection has no address, and nobody reads its response.
     return {
-      headers: { authorization: `Bearer ${TOKEN.test(token) ? token : NO_TOKEN}` },
+      headers: { authorization: `Bearer ${TOKEN.test(token) ? token : INVALID_TOKEN}` },
+      // Undefined when the connection is closed; the response is not read then.
       address: request.ip ?? '::',
     };
   }
@@ -80,21 +81,21 @@ export class BearerGuard extends AuthGuard('bearer') {
     if (!caller) {
       throw new ServiceError(
         ErrorCode.tokenInvalid,
-        'The bearer token is not valid, or no longer.',
+        'The bearer token is not valid, or no longer valid.',
       );
     }
-    // Passport would set it on the object that `getRequest` returned.
+    // @nestjs/passport sets the user on the object from `getRequest`, not on the request.
     requestOf(context).user = caller;
     return caller;
   }
 }
 
 /**
- * RFC 6750 section 2.1. The strategy refuses any other token without calling `validate`. The guard replaces such a
- * token, so that it counts as a failure.
+ * The form of a token, RFC 6750 section 2.1. The strategy refuses a token of another form before it calls `validate`. The
+ * guard sends `-` instead: it is well-formed and never valid, so the attempt counts as a failure.
  */
 const TOKEN = /^[\w.~+/-]+=*$/;
-const NO_TOKEN = '-';
+const INVALID_TOKEN = '-';
 
 /** RFC 6750 section 2.1 and RFC 9110 section 11.1: the scheme in any case, one or more spaces, the token. */
 function bearerToken(header: string | undefined): string | undefined {

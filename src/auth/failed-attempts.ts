@@ -30,7 +30,7 @@ export class FailedAttempts {
 
   /**
    * @param limit failures that one address may cause in a minute
-   * @param maxWait how long a request may wait for look-ups of the same address, in milliseconds
+   * @param maxWait how long a request may wait for look-ups of the same address, in milliseconds; checked when one ends
    */
   constructor(
     private readonly limit: number,
@@ -58,6 +58,7 @@ export class FailedAttempts {
   ): Promise<Verdict | undefined> {
     const network = networkOf(address);
     const startedAt = performance.now();
+    // Also for a token that is known to be invalid, and needs no look-up.
     this.refuseIfTooMany(network);
     while (isNeeded()) {
       this.refuseIfTooMany(network);
@@ -93,10 +94,11 @@ export class FailedAttempts {
 /** Some proxies add the port: 192.0.2.1:80, [2001:db8::1]:80. */
 const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([0-9a-f:.]+)\](?::\d+)?)$/i;
 
-/** IPv6 addresses count by their /64 network, because one customer usually has a whole one. */
+/** IPv6 addresses count by their /64 network, because one customer usually has a whole /64. */
 function networkOf(address: string): string {
   const [, v4, v6] = WITH_PORT.exec(address) ?? [];
   const plain = v4 ?? v6 ?? address;
+  // A proxy may forward any text; the key must stay small.
   if (!ipaddr.isValid(plain)) return plain.slice(0, 100);
   return ipaddr.process(plain).toByteArray().slice(0, 8).join('.');
 }

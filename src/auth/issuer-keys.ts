@@ -16,18 +16,19 @@ const COOLDOWN_MS = 1000;
 /** The longest wait for the keys, including the cooldown. */
 const TIMEOUT_MS = 3000;
 
-/** A key that the issuer has withdrawn is accepted for this long, and longer only while the issuer is away. */
+/** A key that the issuer has withdrawn is accepted for this long, and longer only while the issuer cannot be reached. */
 const MAX_AGE_MS = 5 * 60_000;
 
-/** The public keys of an issuer, found by OpenID Connect Discovery. Cached keys are used while the issuer is away. */
+/** The public keys of an issuer, found by OpenID Connect Discovery. Cached keys are used while the issuer cannot be reached. */
 export class IssuerKeys {
   private readonly remote;
   private triedAt = -Infinity;
   private hasFailed = false;
 
   constructor(private readonly issuer: string) {
-    const metadata = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-    this.remote = createRemoteJWKSet(new URL(metadata), {
+    // jose gets the URL of the metadata; `fetchKeys` finds the URL of the keys there.
+    const metadataUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+    this.remote = createRemoteJWKSet(new URL(metadataUrl), {
       timeoutDuration: TIMEOUT_MS,
       cacheMaxAge: MAX_AGE_MS,
       // During a cooldown, jose would call a token with a new key invalid; fetchKeys waits instead.
@@ -39,7 +40,7 @@ export class IssuerKeys {
   /**
    * The key of a token, in the form that `jwtVerify` takes.
    *
-   * @throws an error of jose when the issuer has no such key; ServiceError issuerUnavailable when that is unknown
+   * @throws an error of jose when the issuer has no such key; ServiceError issuerUnavailable when the keys cannot be fetched
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     try {
@@ -52,7 +53,7 @@ export class IssuerKeys {
       if (key !== undefined) return key;
       throw new ServiceError(
         ErrorCode.issuerUnavailable,
-        'The token cannot be judged now, because the identity provider does not answer. Send the request again in a moment.',
+        'The token cannot be judged now, because the identity provider does not respond. Send the request again in a moment.',
         { cause: error },
       );
     }
@@ -66,6 +67,7 @@ export class IssuerKeys {
       await delay(rest, undefined, { signal: options.signal });
     }
     this.triedAt = performance.now();
+    // Until a response says otherwise: `fetch` may throw.
     this.hasFailed = true;
     const response = await fetch(await this.keysUrl(url, options), options);
     this.hasFailed = !response.ok;
@@ -79,7 +81,7 @@ export class IssuerKeys {
     const metadata = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown } | null;
     // Section 4.3: otherwise one issuer could publish keys for another.
     if (metadata?.issuer !== this.issuer) {
-      throw new Error('The metadata of the issuer names another one');
+      throw new Error('The metadata of the issuer names another issuer');
     }
     return String(metadata.jwks_uri);
   }

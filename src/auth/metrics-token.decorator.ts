@@ -1,4 +1,4 @@
 import { Reflector } from '@nestjs/core';
 
-/** Opens a route to the token in METRICS_TOKEN_SHA256, in addition to all others. */
+/** Lets the metrics token, whose hash is METRICS_TOKEN_SHA256, use this route; other valid tokens may, too. */
 export const ForMetricsToken = Reflector.createDecorator<void, true>({ transform: () => true });

@@ -10,13 +10,14 @@ import { FailedAttempts } from './failed-attempts.js';
 import { JwtVerifier } from './jwt-verifier.js';
 import { VerdictCache, type Verdict } from './verdict-cache.js';
 
+/** As often as the statement writes the last use; more often would run it in vain. */
 const USE_INTERVAL_MS = 60_000;
 
-/** How tokens of one form are judged. */
+/** How tokens of one format are looked up and limited. */
 interface Source {
   /** @returns the caller with this token, or undefined if it is not valid */
   readonly find: (token: string) => Promise<Caller | undefined>;
-  /** In flight, by the key of the token. */
+  /** The look-ups in flight, by the key of the token. */
   readonly lookUps: Map<string, Promise<Caller | undefined>>;
   readonly failedAttempts: FailedAttempts;
 }
@@ -27,7 +28,7 @@ export class TokenVerifierService {
   private readonly logger = new Logger('Tokens');
   private readonly verdicts = new VerdictCache();
   /**
-   * Each source has limits of its own: neither an issuer that hangs nor guesses of another form may delay or
+   * Each source has limits of its own: neither an issuer that hangs nor guesses of another format may delay or
    * refuse a valid token.
    */
   private readonly sources: Readonly<Record<'own' | 'jwt' | 'other', Source>>;
@@ -59,13 +60,13 @@ export class TokenVerifierService {
     });
   }
 
-  /** @returns the caller with this token, if a verdict is cached. Nearly every request ends here, without a promise. */
+  /** @returns the caller with this token, if a verdict is cached. Nearly every token is judged here, without a promise. */
   findCached(token: string): Caller | undefined {
     const key = keyOf(token);
     const verdict = this.verdicts.get(key);
     if (verdict === undefined) return undefined;
     if (this.verdicts.isStale(verdict)) {
-      // If this fails, the verdict expires, and the next request waits for a look-up and gets its error.
+      // If the look-up fails, the verdict expires, and the next request waits for a look-up and gets its error.
       this.lookUp(key, token).catch(() => undefined);
     }
     this.recordUse(verdict);
@@ -97,7 +98,7 @@ export class TokenVerifierService {
     }
   }
 
-  /** Judges a token that was not valid before: the failures of its address are limited. */
+  /** Judges a token that is not known to have been valid: the failures of its address are limited. */
   private async attempt(key: string, token: string, address: string): Promise<Caller | undefined> {
     const { failedAttempts, lookUps } = this.sourceOf(token);
     const isNeeded = () =>

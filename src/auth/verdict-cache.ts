@@ -2,13 +2,12 @@ import { LRUCache } from 'lru-cache';
 import type { Caller } from './caller.js';
 
 /**
- * How long a verdict may be used: a revoked token stops working everywhere within this time. Operators are
- * promised five seconds; the rest is for the look-up. A time limit works behind every pooler and through every
- * fail-over, and a notification of the database does not.
+ * How long a verdict may be used. A revoked token works no longer than this, which is below the five seconds that
+ * operators are promised. A time limit also works behind poolers and through fail-overs, unlike LISTEN/NOTIFY.
  */
 const MAX_AGE_MS = 4000;
 
-/** A stale verdict is still used while it is looked up again, so that no request waits for the look-up. */
+/** From this age on, a verdict is refreshed in the background, so that no request waits for the look-up. */
 const STALE_AGE_MS = 2000;
 
 /** Verdicts in each cache. Beyond this number, the least recently used is removed. */

@@ -22,7 +22,7 @@ export async function withDatabase(
   }
 }
 
-/** Runs `action` with the service that the guard uses, without HTTP, on a database whose schema is up to date. */
+/** Runs `action` with an AccessTokensService; the schema must be up to date. */
 export async function withAccessTokens<Result>(
   config: DatabaseConfig,
   action: (tokens: AccessTokensService) => Promise<Result>,

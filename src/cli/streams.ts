@@ -6,7 +6,7 @@ import { CommandError } from './command-error.js';
 
 /** The standard streams of a command, as `process` has them. */
 export interface Streams {
-  /** Only a terminal is asked for a confirmation. */
+  /** A confirmation is asked for only if this is a terminal. */
   readonly stdin: Readable & { readonly isTTY?: boolean };
   /** Carries results only. */
   readonly stdout: Output;

@@ -6,10 +6,9 @@ import { parseDuration } from './duration.js';
 import { confirm, refuseUnreadOutput, writeResult, type Streams } from './streams.js';
 import { statusOf, tableOf } from './token-table.js';
 
-/** A shorter grace may end before the new token has reached its user. */
+/** A shorter grace period may end before the new token has reached its user. */
 const SAFE_GRACE_MS = 3_600_000;
 
-/** Adds `create`, `list`, `revoke` and `rotate`. */
 export function addTokenCommands(
   program: Command,
   streams: Streams,
@@ -39,7 +38,7 @@ export function addTokenCommands(
 
   program
     .command('list')
-    .description('show all tokens; never the tokens themselves')
+    .description('list all tokens: id, name, status and times')
     .option('--json', 'as JSON, for programs')
     .action((options: { json?: boolean }) =>
       withTokens(async (tokens) => {
@@ -51,7 +50,7 @@ export function addTokenCommands(
 
   program
     .command('revoke')
-    .description('end a token, or all of a name, for good')
+    .description('revoke a token, or all tokens of a name; this cannot be undone')
     .argument(
       '<name|id|token...>',
       'as "token list" shows it; a text with leaked tokens may be pasted',
@@ -79,7 +78,7 @@ export function addTokenCommands(
         const others = leaked.length - live.length;
         if (others > 0) {
           streams.stderr.write(
-            `Not live before: ${others} of the ${leaked.length} tokens in the text.\n`,
+            `${others} of the ${leaked.length} tokens in the text were not live.\n`,
           );
         }
       });
@@ -87,7 +86,7 @@ export function addTokenCommands(
 
   program
     .command('rotate')
-    .description('print a new token for a name; its old ones end after the grace')
+    .description('print a new token for a name; its old tokens expire after the grace period')
     .argument('<name>', 'as "token list" shows it')
     .addOption(
       new Option('--grace <duration>', 'how long the old ones still work, 0 for not at all')
@@ -99,13 +98,16 @@ export function addTokenCommands(
       'how long the new one works (default: as long as the old one did)',
       parseLifetime,
     )
-    .option('--yes', 'do not ask, with a grace below one hour')
+    .option('--yes', 'do not ask, with a grace period below one hour')
     .action((name: string, options: { grace: number; expires?: number; yes?: boolean }) => {
       checkName(name);
       refuseUnreadOutput(streams.stdout);
       return withTokens(async (tokens) => {
         if (options.grace < SAFE_GRACE_MS && options.yes !== true) {
-          await confirm(streams, 'This ends all tokens of this name soon, and cannot be undone.');
+          await confirm(
+            streams,
+            'All present tokens of this name stop working in less than an hour. This cannot be undone.',
+          );
         }
         const token = await printNewToken(streams, (show) =>
           tokens.rotate(name, options.grace, options.expires, show),
@@ -132,7 +134,7 @@ async function printNewToken(
     });
   } catch (error) {
     if (isPrinted) {
-      stderr.write('The printed token was not stored for certain. Do not use it; make another.\n');
+      stderr.write('The printed token may not have been stored. Do not use it; create another.\n');
     }
     throw error;
   }
@@ -167,6 +169,7 @@ function checkName(name: string): void {
 /** @returns milliseconds */
 function parseLifetime(text: string): number {
   const lifetime = parseDuration(text);
-  if (lifetime === 0) throw new InvalidArgumentError('Such a token would never work.');
+  if (lifetime === 0)
+    throw new InvalidArgumentError('A token with a lifetime of 0 would never work.');
   return lifetime;
 }

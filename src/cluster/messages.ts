@@ -11,7 +11,7 @@ export interface WorkerSettings {
 /** All later messages to a worker. */
 export type ToWorker =
   | { readonly type: 'stop' }
-  /** The metrics of the service, in response to the oldest open `scrape`. */
+  /** The metrics of the service, in response to the oldest `scrape` in flight. */
   | { readonly type: 'metrics'; readonly text: string };
 
 export type ToPrimary =

@@ -1,8 +1,8 @@
 import type { AppConfig } from '../config/config.js';
 
 /**
- * The config of one worker. Each limit of the service is divided between the workers; but each worker gets at
- * least 1.
+ * The config of one worker. The limits that hold for the whole service are divided between the workers; each worker
+ * gets at least 1.
  *
  * @param worker its number, from 1 to `config.workers`
  */

@@ -18,7 +18,7 @@ export class WorkerMetrics {
     this.latest.set(worker, snapshot);
   }
 
-  /** Keeps the counters: Prometheus takes a sum that falls for a restart, and counts everything again. */
+  /** Keeps the counters: if a sum fell, Prometheus would assume a restart and count everything again. */
   end(worker: number): void {
     const counters = this.sumOf(worker).filter(
       ({ type }) => type === 'counter' || type === 'histogram',
@@ -33,7 +33,7 @@ export class WorkerMetrics {
    */
   text(own: Snapshot): Promise<string> {
     const workers = new Set([...this.ended.keys(), ...this.latest.keys()]);
-    // Always in the same order: another one rounds fractions differently, and a sum could fall.
+    // Always in the same order: another order rounds fractions differently, and a sum could fall.
     const sums = [...workers].sort((a, b) => a - b).map((worker) => this.sumOf(worker));
     return aggregate([own, ...sums]).metrics();
   }

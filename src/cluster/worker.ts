@@ -15,7 +15,8 @@ import { takeSnapshot } from './worker-metrics.js';
 /** The greatest age of a worker's metrics in /metrics. A worker that is killed loses the metrics of this time. */
 const SNAPSHOT_INTERVAL_MS = 1000;
 
-let app: NestExpressApplication | undefined;
+/** Set when it listens: an app that is still starting has nothing to finish. */
+let listeningApp: NestExpressApplication | undefined;
 let stopTracing: (() => Promise<void>) | undefined;
 const scrapes: PromiseWithResolvers<string>[] = [];
 
@@ -25,18 +26,18 @@ async function serve({ worker, config }: WorkerSettings): Promise<void> {
     else scrapes.shift()?.resolve(message.text);
   });
   process.on('disconnect', () => {
-    // The primary is gone: stop without a delay, because its successor may be waiting for the address.
+    // The primary is gone. Stop without a delay: a new primary may be waiting for the port.
     for (const { reject } of scrapes) reject(shuttingDown());
     void stop({ ...config.http, shutdownDelay: 0 });
   });
   const { endpoint } = config.tracing;
   if (endpoint !== undefined) stopTracing = await startTracing(endpoint);
-  const created = await createApp(config, createLogger(config.log, worker));
-  created.get(MetricsService).readFrom(readAllMetrics);
-  const url = await listen(created, { ...config.http, reusePort: true });
-  app = created;
+  const app = await createApp(config, createLogger(config.log, worker));
+  app.get(MetricsService).readFrom(readAllMetrics);
+  const url = await listen(app, { ...config.http, reusePort: true });
+  listeningApp = app;
   send({ type: 'listening', url });
-  const registry = created.get<Registry>(Registry);
+  const registry = app.get<Registry>(Registry);
   const sendSnapshot = async () => {
     send({ type: 'snapshot', snapshot: await takeSnapshot(registry) });
   };
@@ -54,17 +55,17 @@ function readAllMetrics(): Promise<string> {
 }
 
 async function stop(timeouts: Parameters<typeof stopApp>[1]): Promise<void> {
-  if (app !== undefined) await stopApp(app, timeouts);
+  if (listeningApp !== undefined) await stopApp(listeningApp, timeouts);
   await stopTracing?.();
   process.exit(0);
 }
 
-/** @param then called when the message was sent, or cannot be sent because the primary is gone */
-function send(message: ToPrimary, then: () => void = () => undefined): void {
-  process.send!(message, undefined, {}, then);
+/** @param onSent called when the message was sent, or cannot be sent because the primary is gone */
+function send(message: ToPrimary, onSent: () => void = () => undefined): void {
+  process.send!(message, undefined, {}, onSent);
 }
 
-// A terminal and systemd send signals to every process, but only the primary tells a worker to stop.
+// A terminal and systemd send signals to every process. A worker ignores them, because the primary sends it a message.
 process.on('SIGTERM', () => undefined);
 process.on('SIGINT', () => undefined);
 

@@ -10,7 +10,7 @@ import type { ToPrimary, ToWorker, WorkerSettings } from './messages.js';
 import { workerConfig } from './worker-config.js';
 import { takeSnapshot, WorkerMetrics } from './worker-metrics.js';
 
-/** A worker that still runs this long after all time-outs of an orderly stop is killed. */
+/** A worker that still runs this long after all time-outs of a graceful stop is killed. */
 const STOP_GRACE_MS = 5000;
 
 /** The primary: starts the worker processes, replaces those that end, stops them, and adds up their metrics. */
@@ -31,14 +31,15 @@ export class Workers {
   /**
    * Starts the first worker alone, so that an error that all workers would meet is logged once; then the others.
    *
-   * @returns the URL, when all workers listen; never after `stop`
+   * @returns the URL, when all workers listen. After `stop`, the promise stays pending.
    * @throws StartError when the first worker cannot start; the error of the socket when the address is taken
    */
   async start(): Promise<string> {
+    // A primary that exits must not leave workers behind.
     process.on('exit', () => this.kill());
     const { http, workers } = this.config;
-    // With `reusePort`, workers would share the port with another service of the same user, such as a second Plant
-    // Store. This check notices that. It comes last, to leave little time to a service that starts at the same moment.
+    // With `reusePort`, a second Plant Store of the same user could listen on the same port unnoticed: this check detects
+    // it, right before the first worker starts. Of port 0, all workers need the one port that is found here.
     const port = await tryAddress(http.host, http.port);
     this.config = { ...this.config, http: { ...http, port } };
     const url = await this.startWorker(1);
@@ -47,7 +48,7 @@ export class Workers {
     return url;
   }
 
-  /** Stops all workers at the same time, in good order, and waits until they have ended. */
+  /** Stops all workers gracefully, at the same time, and waits until they have ended. */
   async stop(): Promise<void> {
     this.stopping.abort();
     for (const child of this.processes) send(child, { type: 'stop' });
@@ -99,9 +100,9 @@ export class Workers {
       }
       const wait = backOff.next(performance.now() - startedAt);
       this.restarts.inc();
-      const because = reason === undefined ? '' : `: ${reason}`;
+      const suffix = reason === undefined ? '' : `: ${reason}`;
       this.logger.error(
-        `Worker ${worker} ended (${ending})${because}; it is replaced in ${wait} ms.`,
+        `Worker ${worker} ended (${ending})${suffix}; it is replaced in ${wait} ms.`,
       );
       await delay(wait, undefined, { signal }).catch(() => undefined);
     }

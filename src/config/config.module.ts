@@ -3,7 +3,7 @@ import { CONFIG, type Config } from './config.js';
 
 @Module({})
 export class ConfigModule {
-  /** Offers the settings, parsed once, to every module under `CONFIG`. */
+  /** Provides the parsed settings to every module under `CONFIG`. */
   static register(config: Config): DynamicModule {
     return {
       module: ConfigModule,

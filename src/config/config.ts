@@ -60,7 +60,7 @@ export const settings = z.object({
   WEB_CONCURRENCY: workers.default(1),
 });
 
-/** A rule about two variables, which is checked where neither of them is wrong by itself. */
+/** A rule about two variables, checked only if both are valid by themselves. */
 const ruleFor = (name: string, other: string, message: string) => ({
   path: [name],
   message,
@@ -138,7 +138,7 @@ function processEnvironment(): NodeJS.ProcessEnv {
     } catch (error) {
       if (error instanceof ConfigError) throw error;
       throw new ConfigError(
-        `${path} must be a file that this user can read. Move away what is there, or mend it.`,
+        `${path} must be a file that this user can read. Make it readable, or remove it.`,
         { cause: error },
       );
     }
@@ -155,7 +155,7 @@ function refuseCutValues(path: string, text: string): void {
 }
 
 /**
- * Parses the settings. An empty variable counts as not set, as it does for a shell.
+ * Parses the settings. An empty variable counts as not set.
  *
  * @param env the variables, by default those of the process and of the file `.env`
  * @throws ConfigError that names every wrong variable and its valid values

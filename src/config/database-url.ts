@@ -9,7 +9,7 @@ const MUST_ESCAPE =
  * Checks the address of a database. The message repeats no part of the address, because every part may belong to a
  * password.
  *
- * @returns the problem; undefined where pg can use the address
+ * @returns the problem; undefined if pg can use the address
  */
 export function problemOfDatabaseUrl(text: string): string | undefined {
   const [, authority, path = '', query = ''] =
@@ -18,13 +18,13 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
   // An @ behind the first / or ? means that this character belongs to the user or the password. pg would take the
   // rest for host, database or parameters, which appear in messages.
   if (path.includes('@') || query.includes('@')) return MUST_ESCAPE;
-  // One of two @ belongs to the password, or stands in place of the colon before it.
+  // With two @, one is an unescaped character of the password, or a mistyped colon.
   if (authority.split('@').length > 2) return MUST_ESCAPE;
   // pg ignores everything from a # on.
   if (text.includes('#')) return MUST_ESCAPE;
   try {
     decodeURIComponent(text);
-    // pg's own parser, which also reads the files: an address for libpq, for example with an empty host, may be no URL.
+    // Parsed by pg's own parser: it accepts addresses that are no URL, such as one with an empty host, and reads the files.
     const { port } = parse(urlForPg(text));
     return !port || (/^\d{1,5}$/.test(port) && Number(port) <= 65535) ? undefined : MUST_BE;
   } catch (error) {

@@ -3,7 +3,7 @@ import type { DatabaseConfig } from '../config/config.js';
 import { CreatePlants1763600000000 } from './migrations/1763600000000-create-plants.js';
 import { CreateAccessTokens1763600100000 } from './migrations/1763600100000-create-access-tokens.js';
 
-/** For migrations: one connection, and no limit to a statement. */
+/** The options for migrations: one connection, and no limit to a statement. DatabaseModule changes both. */
 export function migrationDatabaseOptions(config: DatabaseConfig): PostgresDataSourceOptions {
   return {
     type: 'postgres',

@@ -5,7 +5,7 @@ import { migrationDatabaseOptions } from './database-options.js';
 
 @Module({})
 export class DatabaseModule {
-  /** Connects requests, with a limit to every wait, to a database that `prepareDatabase` has prepared. */
+  /** The connections of the service and the commands: every wait has a limit. The schema must be up to date. */
   static register(config: DatabaseConfig): DynamicModule {
     return {
       module: DatabaseModule,

@@ -3,13 +3,12 @@ import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { poolOf } from './run-statement.js';
 
-/** Metrics of the connections to the database. */
 @Injectable()
 export class PoolMetrics {
   constructor(dataSource: DataSource, registry: Registry) {
     new Gauge({
       name: 'plant_store_database_connections',
-      help: 'Connections of the pool, by what they do.',
+      help: 'Connections of the pool, by state.',
       labelNames: ['state'],
       registers: [registry],
       collect() {

@@ -1,8 +1,8 @@
 import { DatabaseError } from 'pg';
 import { QueryFailedError } from 'typeorm';
 
-// A failure is known by its code: the beginning of an SQLSTATE (PostgreSQL documentation, appendix A) or the name of a
-// system error. Where pg gives no code, it is known by the beginning of its message.
+// A failure is recognized by its code: the beginning of an SQLSTATE (PostgreSQL documentation, appendix A) or the name of a
+// system error. Where pg gives no code, it is recognized by the beginning of its message.
 
 const LOST_RACE = [
   '40001', // serialization failure
@@ -23,7 +23,7 @@ const LOST_CONNECTION = [
 const PREPARED_STATEMENT_LOST = [
   '26000', // no such statement
   '42P05', // there is one with this name
-  '0A000', // its plan does not fit the table any more
+  '0A000', // the table was changed after the statement was prepared
 ];
 
 const MISCONFIGURED = [
@@ -32,9 +32,8 @@ const MISCONFIGURED = [
   '42501', // not allowed
 ];
 
-/** The configuration was right at the start, so a failure of this kind means that the server is being changed. */
 const UNAVAILABLE = [
-  ...MISCONFIGURED,
+  ...MISCONFIGURED, // the configuration was right at the start, so the server is being changed
   ...LOST_RACE,
   ...LOST_CONNECTION,
   '08', // connection exception
@@ -58,7 +57,7 @@ const UNAVAILABLE = [
   'server login has been failing', // PgBouncer
 ];
 
-const RESTORE = 'its files are damaged, restore a copy of them';
+const RESTORE = 'its files are damaged, restore a backup';
 
 const ADVICE: Readonly<Record<string, string>> = {
   '25006':
@@ -73,8 +72,8 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /**
- * The statement lost a race with another one, or its connection, and may have been carried out or not. A
- * statement that may safely be repeated is best run again at once.
+ * The statement lost a race with another one, or its connection broke. It may or may not have been executed: run it
+ * again only if that is safe.
  */
 export function isRetryable(error: unknown): boolean {
   return isOneOf(LOST_RACE, error) || isOneOf(LOST_CONNECTION, error);
@@ -100,7 +99,7 @@ export function isDatabaseError(error: unknown): boolean {
   return error instanceof QueryFailedError || error instanceof DatabaseError;
 }
 
-/** One line for the operator, without the statement, its values or the credentials. */
+/** A message for the operator, without the statement, its values or the credentials. */
 export function describeDatabaseError(error: unknown): string {
   const cause = causeOf(error);
   const code = codeOf(error);

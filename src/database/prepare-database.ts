@@ -17,12 +17,12 @@ class MigrationInProgressError extends Error {}
 /**
  * Brings the schema up to date, and waits for a database that cannot be reached yet.
  *
- * @param log takes one line for every attempt that failed
- * @throws StartError when the database stays away for `config.startTimeout`, or refuses the service for good
+ * @param log receives a message for every failed attempt
+ * @throws StartError when the database cannot be used within `config.startTimeout`, or no retry can help
  */
 export async function prepareDatabase(
   config: DatabaseConfig,
-  log: (line: string) => void,
+  log: (message: string) => void,
 ): Promise<void> {
   const address = addressOf(config);
   const deadline = Date.now() + config.startTimeout;
@@ -52,7 +52,7 @@ function isTransientFailure(error: unknown): boolean {
 
 /** The address without user, password and parameters. */
 function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string {
-  // Not the folder of its socket: that of a command is removed before an operator can look at it.
+  // Not the path of the socket: for a command it is temporary, and is gone when the operator looks.
   if (isEmbedded === true) return dataDir;
   const { host, port, database, user } = parse(url);
   return `${host || 'localhost'}:${port || '5432'}/${database ?? user ?? ''}`;
@@ -61,8 +61,8 @@ function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string {
 /**
  * Runs every pending migration, in one transaction.
  *
- * Several processes may call this at once: one of them migrates, and the others have to call it again. The
- * lock is held by the transaction and not by the session, so it also holds behind PgBouncer in transaction
+ * If several processes call this at once, one migrates; the others get a MigrationInProgressError and must call again.
+ * The lock is held by the transaction and not by the session, so it also holds behind PgBouncer in transaction
  * mode.
  *
  * @returns the names of the migrations that ran

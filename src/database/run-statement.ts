@@ -7,7 +7,7 @@ import { ServiceError } from '../errors/service-error.js';
 import { inSpan } from '../tracing/tracing.js';
 import { isPreparedStatementLost, isRetryable, isUnavailable } from './postgres-errors.js';
 
-/** After this many lost races or connections, a statement will not succeed while its client waits. */
+/** A statement that lost this many races or connections will not succeed while its client waits. */
 const MAX_ATTEMPTS = 5;
 
 /**
@@ -17,7 +17,7 @@ const MAX_ATTEMPTS = 5;
  * a statement failed. Such a connection may hang on a frozen server, lead to a former primary that is
  * read-only by now, or still wait for a result that nothing reads any more.
  *
- * @returns the rows, and how many the statement wrote
+ * @returns the result as pg gives it. Its row count is not reliable: Citus counts other rows.
  * @throws ServiceError databaseUnavailable when the database cannot be reached or does not respond in time
  */
 export async function runStatement<Row extends object>(
@@ -36,7 +36,7 @@ export async function runStatement<Row extends object>(
   }
 }
 
-/** Pools behind which no statement stays prepared. */
+/** Pools whose pooler or server does not keep prepared statements. */
 const poolsWithoutNames = new WeakSet<Pool>();
 
 /**
@@ -97,7 +97,7 @@ async function queryReplicated<Row extends object>(
 
 const names = new Map<string, string>();
 
-/** Every version of the service gives a text the same name, because a pooler may pass a name from one to another. */
+/** A hash of the text: where a pooler gives two versions of the service one connection, a name has one meaning. */
 function nameOf(text: string): string {
   return names.getOrInsertComputed(text, () => `plant_store_${hash('sha256', text).slice(0, 16)}`);
 }
@@ -106,13 +106,13 @@ function nameOf(text: string): string {
 function withTimeout<Result>(statement: Promise<Result>, milliseconds: number): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      reject(databaseUnavailable(new Error('The database did not answer in time')));
+      reject(databaseUnavailable(new Error('The database did not respond in time')));
     }, milliseconds);
     statement.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
 
-/** The connections that TypeORM holds. */
+/** The pool of pg inside TypeORM's data source. */
 export function poolOf(dataSource: DataSource): Pool {
   return (dataSource.driver as PostgresDriver).master as Pool;
 }
@@ -120,7 +120,7 @@ export function poolOf(dataSource: DataSource): Pool {
 function databaseUnavailable(cause: unknown): ServiceError {
   return new ServiceError(
     ErrorCode.databaseUnavailable,
-    'The database cannot be reached or does not answer in time. Send the request again in a moment.',
+    'The database cannot be reached or does not respond in time. Send the request again in a moment.',
     { cause },
   );
 }

@@ -48,11 +48,11 @@ const INSPECT = `
     ) AS forbidden`;
 
 /**
- * Looks for a reason why the database cannot serve requests. A schema that is newer than this version is no such
- * reason: see docs/operations.md.
+ * Looks for a reason why the database cannot serve requests. A schema that is newer than this version is accepted: see
+ * docs/operations.md.
  *
  * @param needed all privileges that requests need
- * @returns the reason, one sentence; undefined where there is none
+ * @returns the reason, one sentence; undefined if there is none
  * @throws ServiceError databaseUnavailable when the database cannot be reached or does not respond in time
  */
 export async function schemaProblem(
@@ -63,8 +63,9 @@ export async function schemaProblem(
   try {
     row = await inspect(dataSource, needed);
   } catch (error) {
-    // The only table that the statement itself reads.
+    // `migrations` is the only table that the statement itself reads.
     if (isTableMissing(error)) return tablesMissing(['migrations']);
+    // runStatement has wrapped the error of pg.
     const cause = error instanceof Error ? error.cause : undefined;
     if (!isMisconfigured(cause)) throw error;
     const reason = `The database refuses the service: ${describeDatabaseError(cause)}.`;

@@ -26,13 +26,13 @@ export function toServiceError(thrown: unknown): ServiceError {
   );
 }
 
-/** Whether Nest, or Express with the package http-errors, blames the client. */
+/** Whether this is a 4xx of Nest, or of Express (package http-errors). */
 function isBadRequest(thrown: unknown): boolean {
   const status = thrown instanceof HttpException ? thrown.getStatus() : exposedStatus(thrown);
   return typeof status === 'number' && status >= 400 && status < 500;
 }
 
-/** The `status` of an error of http-errors: only this package sets `expose`, and HTTP clients set a `status`, too. */
+/** The `status` of an error of http-errors. Errors of HTTP clients have a `status`, too; only http-errors sets `expose`. */
 function exposedStatus(thrown: unknown): unknown {
   return thrown instanceof Error && 'expose' in thrown && thrown.expose && 'status' in thrown
     ? thrown.status

@@ -21,12 +21,11 @@ const HEADERS: { readonly [Code in ErrorCode]?: Headers } = {
   [ErrorCode.shuttingDown]: CLOSE,
 };
 
-/** The rest of a body up to this size is read after the response, so that the connection can be used again. */
+/** A body of at most this size is read to its end after the response, so that the connection can be used again. */
 const DISCARD_LIMIT_BYTES = 1024 * 1024;
 
 const sentErrors = new WeakMap<ServerResponse, ServiceError>();
 
-/** The error that was sent with this response, if there was one. */
 export function sentError(response: ServerResponse): ServiceError | undefined {
   return sentErrors.get(response);
 }
@@ -38,6 +37,7 @@ export function sendError(
   error: ServiceError,
 ): void {
   if (response.headersSent || response.destroyed) {
+    // The response has begun: closing the connection shows the client that it is incomplete.
     response.destroy();
     return;
   }

@@ -1,7 +1,7 @@
 import { ErrorCode } from './error-codes.js';
 
 interface ServiceErrorOptions extends ErrorOptions {
-  /** Header fields of the response, besides the ones that every error with this number has. */
+  /** Header fields of the response, besides those in send-error.ts. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -37,10 +37,7 @@ export class TooManyAttemptsError extends ServiceError {
 
 /** Ends the work on a request whose client is gone; it is never sent. */
 export function connectionClosed(): ServiceError {
-  return new ServiceError(
-    ErrorCode.badRequest,
-    'The connection closed before the body was complete.',
-  );
+  return new ServiceError(ErrorCode.badRequest, 'The client closed the connection.');
 }
 
 /** The service accepts no more requests until some in flight are done. */

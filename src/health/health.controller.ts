@@ -9,7 +9,7 @@ import { ReadinessService } from './readiness.service.js';
 export class HealthController {
   constructor(private readonly readiness: ReadinessService) {}
 
-  /** Does not use the database: a restart of the process would not repair it. */
+  /** Does not use the database: if that is down, a restart of this process would not help. */
   @Get('live')
   @Header('Cache-Control', 'no-store')
   live(): { status: string } {

@@ -7,7 +7,10 @@ import { ServiceError } from '../errors/service-error.js';
 import { LifecycleService } from '../http/lifecycle.service.js';
 import { PlantEntity } from '../plants/plant.entity.js';
 
-/** The privileges that requests need; commands and migrations need more. */
+/**
+ * The privileges that requests need; commands and migrations need more. Without UPDATE on access_tokens, requests still
+ * succeed, and only the last use is not recorded.
+ */
 const NEEDED: readonly NeededPrivilege[] = [
   { entity: PlantEntity, privilege: 'SELECT', columns: ['id', 'name', 'tag'] },
   { entity: PlantEntity, privilege: 'INSERT', columns: ['id', 'name', 'tag'] },

@@ -19,7 +19,7 @@ export class AdmissionGuard implements CanActivate {
   ) {
     const gauge: Gauge = new Gauge({
       name: 'plant_store_pending_requests',
-      help: 'Requests that were let in and are in flight.',
+      help: 'Admitted requests in flight.',
       registers: [registry],
       collect: () => gauge.set(this.pending),
     });

@@ -153,7 +153,7 @@ class Reader {
     this.index++;
   }
 
-  /** Skips white space, and this character if it comes next. */
+  /** Skips white space, and `char` if it comes next. @returns whether it came next */
   private take(char: number): boolean {
     this.skipWhitespace();
     if (this.text.charCodeAt(this.index) !== char) return false;
@@ -169,7 +169,7 @@ class Reader {
     }
   }
 
-  /** The message of `JSON.parse` names the problem and its position. */
+  /** Calls JSON.parse only for its message, which names the problem and its position. */
   private fail(): never {
     try {
       JSON.parse(this.text);

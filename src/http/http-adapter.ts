@@ -34,7 +34,7 @@ export class HttpAdapter extends ExpressAdapter {
       ...classesOf(app),
       // A request without Host gets an Error in refuse-bad-request.ts instead.
       requireHostHeader: false,
-      // Joined, a repeated Authorization or Content-Type is invalid; by default, Node silently uses the first one.
+      // Node would silently use the first of two Authorization or Content-Type fields; joined, they are invalid.
       joinDuplicateHeaders: true,
       keepAliveTimeout: this.config.keepAliveTimeout,
       headersTimeout: this.config.requestTimeout,
@@ -44,13 +44,12 @@ export class HttpAdapter extends ExpressAdapter {
     server.maxConnections = this.config.maxConnections;
     // Without a time-out, a client that never reads its response would keep the connection open for ever.
     server.timeout = this.config.idleTimeout;
-    // A client may close its side after the request, and still read the response. Node's types lack this property.
+    // A client may close its side after the request, and still read the response. Node's types lack `httpAllowHalfOpen`.
     Object.assign(server, { httpAllowHalfOpen: true });
     lingerAtEnd(server, this.config.requestTimeout);
     server.on('request', handleInTurn(app, server));
     respondToParserErrors(server);
     this.setHttpServer(server);
-    this.httpServer = server;
   }
 
   /**
@@ -110,7 +109,7 @@ function strictExpress(config: Config['http']): Application {
   app.enable('strict routing');
   app.enable('case sensitive routing');
   app.disable('x-powered-by');
-  // A hash of every response is wasted work: no client caches the response to a POST.
+  // A hash of the metrics and the document at every request would be wasted work.
   app.disable('etag');
   // With 0, X-Forwarded-For is ignored: any client can send it.
   app.set('trust proxy', config.trustedProxyHops);

@@ -27,6 +27,7 @@ export function toInt64(source: string): bigint | undefined {
 
 /** @param digits without leading zeros, with an optional minus sign */
 function toInt64OfDigits(digits: string): bigint | undefined {
+  // More digits are out of range, and BigInt of a long text is slow.
   if (digits.length > '-'.length + INT64_DIGITS) return undefined;
   const value = BigInt(digits);
   return value >= INT64_MIN && value <= INT64_MAX ? value : undefined;

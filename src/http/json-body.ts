@@ -11,10 +11,10 @@ import { validate } from './validate.js';
 
 /**
  * The JSON body of the request, read without loss and validated as a DTO: `@JsonBody(NewThing)`. Body parsers run before
- * the guard; this decorator runs behind the guard, so that the service reads no body without a token. See
- * docs/decisions/0010-validation-without-a-pipe.md for validation here and not in a pipe.
+ * the guard; this decorator runs after it, so that the service reads no body without a token. The reasons for this
+ * instead of a pipe: docs/decisions/0010-validation-without-a-pipe.md.
  *
- * The order of the checks is media type, size, JSON, rules of the DTO. Errors: 40001 to 40005.
+ * The order of the checks is missing body, media type, size, JSON, rules of the DTO. Errors: 40001 to 40005.
  */
 export const JsonBody: (dto: Type<object>) => ParameterDecorator = createParamDecorator(
   (dto: Type<object>, context: ExecutionContext): object | Promise<object> => {

@@ -1,16 +1,15 @@
 import { applyDecorators } from '@nestjs/common';
-import { Expose, Type } from 'class-transformer';
+import { Type } from 'class-transformer';
 
 /**
- * Marks a property of a DTO as a member of the JSON; all other members are ignored.
+ * Marks a field of a DTO that takes a member of the JSON.
  *
- * An object or array stays plain, and the rules of the DTO refuse it. Without `Type`, class-transformer would construct it
- * from the declared type of the property, or from a member `constructor` that a client sent, and fail.
+ * A client may send an object or an array instead of a string: it stays plain, and the rules of the DTO refuse it. Without
+ * `Type`, class-transformer would construct it from the declared type of the field, or from a member `constructor`.
  */
 export function JsonMember(): PropertyDecorator {
   return applyDecorators(
-    Expose(),
-    // Type reads this metadata, so it must be set before.
+    // `Type` reads this metadata when it is applied, so it comes first.
     Reflect.metadata('design:type', Object),
     Type(() => Object),
   );

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { whenClosed } from './when-closed.js';
 
-/** How long a client may take to close its side when the server is about to stop. */
+/** How long a client may take to close its side if it gets its last response while the server stops. */
 const STOPPING_LIMIT_MS = 1000;
 
 /** Emitted on the server when it is about to stop. */
@@ -23,7 +23,7 @@ export function lingerAtEnd(server: Server, limit: number): void {
     if (lingering.has(socket)) return;
     lingering.add(socket);
     socket.end();
-    // Without these listeners, Node's parser would parse and keep every request that still arrives.
+    // Node's own listeners would parse and keep every request that still arrives.
     socket.removeAllListeners('data');
     socket.on('data', () => undefined);
     socket.resume();

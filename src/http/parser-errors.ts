@@ -6,11 +6,11 @@ import { ServiceError } from '../errors/service-error.js';
 import { connectionOf } from './pipelining.js';
 import { UNPARSED_EVENT } from './request-observer.js';
 
-/** Sends an Error where Node's HTTP parser fails, or would respond by itself. */
+/** Sends an Error wherever Node would respond by itself or only close the connection. */
 export function respondToParserErrors(server: Server): void {
   // Without this listener, Node would send 100 Continue at once; here, read-body.ts sends it when it reads the body.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    // Node emits this event for every field that contains "100-continue", among other expectations too.
+    // Node emits this event for every Expect field that contains "100-continue", even if it contains more.
     const isUnderstood = request.headers.expect?.toLowerCase() === '100-continue';
     server.emit(isUnderstood ? 'request' : 'checkExpectation', request, response);
   });
@@ -24,7 +24,8 @@ export function respondToParserErrors(server: Server): void {
     sendError(request, response, error);
   });
 
-  // The target of CONNECT is a host (RFC 9110 section 9.3.6), never one of our paths. Node alone would send no response.
+  // The target of CONNECT is a host (RFC 9110 section 9.3.6), never one of our paths. Without this
+  // listener, Node would close the connection without a response.
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
     // Node has removed its own listeners from this socket: without a new one, a reset would end the process.
     socket.on('error', () => socket.destroy());

@@ -9,17 +9,17 @@ import { UNPARSED_EVENT } from './request-observer.js';
 import { whenClosed } from './when-closed.js';
 
 /**
- * Requests in the queue of one connection. A client that sends many requests and reads no response could fill our memory
- * with responses: the next request is refused, and its connection closes.
+ * The most requests in the queue of one connection. Otherwise, a client that reads no response could fill the memory with
+ * requests. One more request is refused, and the connection closes.
  */
 const MAX_PIPELINED = 16;
 
 interface Connection {
   /** The response to the latest request in the queue. */
   latest: ServerResponse;
-  /** Set when the latest request is refused as soon as it is the first in the queue. */
+  /** The error that the latest request gets when its turn comes. */
   refusal?: ServiceError;
-  /** Functions that handle the requests whose responses are not closed yet; the first one is in flight. */
+  /** One function per request without a complete response. The first one has been called, the others wait. */
   readonly queue: (() => void)[];
 }
 
@@ -31,15 +31,15 @@ export function connectionOf(socket: Socket): Connection | undefined {
 }
 
 /**
- * Handles the requests of one connection one after the other. Node would start them all at once, and a response that
- * waits behind another one is never closed when the connection is: the resources of its request would be lost.
+ * Handles the requests of one connection one after the other. Node would start them all at once. If the connection then
+ * closed, a waiting response would never emit `close`, and the resources of its request would not be released.
  */
 export function handleInTurn(app: Application, server: Server): RequestListener {
   return (incoming, outgoing) => {
     const request = incoming as Request;
     const response = outgoing as Response;
     const { socket } = request;
-    // RFC 9112 section 9.6: no request after the last response is handled.
+    // RFC 9112 section 9.6: a request that arrives after the last response is ignored.
     if (!socket.writable) return;
     let connection = connections.get(socket);
     if (connection === undefined) {
@@ -58,7 +58,10 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
     queue.push(() => {
       whenClosed(response, () => {
         queue.shift();
-        if (socket.writable) queue[0]?.();
+        // After all listeners have run: the resources of this request are released before the next one needs its own.
+        process.nextTick(() => {
+          if (socket.writable) queue[0]?.();
+        });
       });
       if (refusalOf(socket, response) !== undefined) response.setHeader('Connection', 'close');
       app(request, response, refuseUnroutable(request, response, server));
@@ -67,7 +70,7 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
   };
 }
 
-/** A middleware that refuses one request too many in the queue of a connection, or one that cannot be read to its end. */
+/** A middleware that sends the refusal that was stored for this request, now that its turn has come. */
 export function refuseAtItsTurn({ socket }: Request, response: Response, next: NextFunction): void {
   next(refusalOf(socket, response));
 }
@@ -77,7 +80,7 @@ function refusalOf(socket: Socket, response: ServerResponse): ServiceError | und
   return connection?.latest === response ? connection.refusal : undefined;
 }
 
-/** Express calls this for a target without a path, such as `GET http://`; its own handler would send HTML. */
+/** Express calls this for a target without a path, such as `GET http://`; Express's own handler would send HTML. */
 function refuseUnroutable(request: Request, response: Response, server: Server): NextFunction {
   return (thrown?: unknown) => {
     const error =

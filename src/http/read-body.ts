@@ -3,7 +3,7 @@ import { ErrorCode } from '../errors/error-codes.js';
 import { connectionClosed, ServiceError } from '../errors/service-error.js';
 import { whenClosed } from './when-closed.js';
 
-/** The setting `BODY_LIMIT`, in bytes. */
+/** The Express setting that holds BODY_LIMIT, in bytes: a parameter decorator cannot inject CONFIG. */
 export const BODY_LIMIT_SETTING = 'body limit';
 
 /**
@@ -18,12 +18,12 @@ export function readBody(request: Request, response: Response): Buffer | Promise
   return hasArrived(request) ? takeBody(request, limit) : receiveBody(request, response, limit);
 }
 
-/** RFC 9112 section 6.3: without either header field, a request has no body. */
+/** RFC 9112 section 6.3: without Transfer-Encoding and Content-Length, a request has no body. */
 export function announcesBody({ headers }: Request): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
 }
 
-/** A body that came with the header has its full length here, before Node sets `complete`. */
+/** A body that arrived with the header is in the buffer, although Node has not set `complete` yet. */
 function hasArrived(request: Request): boolean {
   return request.complete || request.readableLength === Number(request.headers['content-length']);
 }
@@ -31,7 +31,7 @@ function hasArrived(request: Request): boolean {
 function takeBody(request: Request, limit: number): Buffer {
   const length = request.readableLength;
   if (length > limit) throw bodyTooLarge(limit);
-  // Without a length, read() would return only the first of several chunks.
+  // Since Node 26, read() without a length returns only the first of several chunks.
   return (request.read(length) as Buffer | null) ?? Buffer.alloc(0);
 }
 

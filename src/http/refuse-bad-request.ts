@@ -7,7 +7,7 @@ const HOST = /^(\[[0-9a-f:.]+\]|[\w.~!$&'()*+;=%-]*)(:\d*)?$/i;
 
 /**
  * A middleware that refuses requests which Node accepts although RFC 9112 forbids them: HTTP/1.1 without a valid Host
- * (section 3.2), and a body in a transfer coding other than chunked, which would be read as if it were plain
+ * (section 3.2), and a body in a transfer coding other than chunked, whose bytes would be taken for JSON
  * (section 6.1).
  */
 export function refuseBadRequest(

@@ -12,10 +12,10 @@ import { REQUEST_LOGGER } from '../logging/logging.module.js';
 import { startRequestSpan, withRequestSpan } from '../tracing/tracing.js';
 import { whenClosed } from './when-closed.js';
 
-/** Emitted by the server with a ServiceError that was sent before any middleware could see the request. */
+/** Emitted by the server with the ServiceError of a response that no middleware sees. */
 export const UNPARSED_EVENT = 'unparsed';
 
-/** From a millisecond to the longest time that a request may take. */
+/** From a millisecond to the default of REQUEST_TIMEOUT_MS. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Every other method is labelled "other": clients must not be able to create labels. */
@@ -23,7 +23,7 @@ const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST']);
 const UNMATCHED = 'unmatched';
 const UNPARSED = 'unparsed';
 
-/** Another id could break a log entry or fill a disk. */
+/** An id of any other form could break a log entry or fill a disk. */
 const WELL_FORMED_ID = /^[\w.:-]{1,128}$/;
 
 /** Logs, measures and traces every request once, when its response is closed. */
@@ -50,7 +50,7 @@ export class RequestObserver {
     });
   }
 
-  /** Counts the errors of the HTTP parser, which no middleware sees, and connections beyond the limit. */
+  /** Logs and counts refusals that no middleware sees, and counts connections beyond the limit. */
   watch(server: Server): void {
     server.on(UNPARSED_EVENT, ({ code }: ServiceError) => {
       const status = statusOf(code);

@@ -6,7 +6,7 @@ import { ServiceError } from '../errors/service-error.js';
 import type { JsonValue } from './exact-json.js';
 
 /**
- * Converts the JSON of a request to a DTO. Members that the DTO does not expose are ignored.
+ * Converts the JSON of a request to a DTO. Members that are no fields of the DTO are ignored.
  *
  * @throws ServiceError bodyInvalid when the value breaks the class-validator rules of the DTO
  */
@@ -14,13 +14,23 @@ export function validate<Dto extends object>(value: JsonValue, type: Type<Dto>):
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalid(type, 'it must be a JSON object');
   }
-  const dto = plainToInstance(type, value, { excludeExtraneousValues: true });
+  const dto = plainToInstance(type, membersOf(value, type), { ignoreDecorators: true });
   const errors = validateSync(dto, { stopAtFirstError: true });
   if (errors.length > 0) {
     const reasons = errors.flatMap(({ constraints = {} }) => Object.values(constraints));
     throw invalid(type, reasons.join('; '));
   }
   return dto;
+}
+
+/**
+ * The members that the DTO has as class fields. class-transformer could select them by decorators
+ * (`excludeExtraneousValues`), which takes a tenth of a request's processor time.
+ */
+function membersOf(value: { [name: string]: JsonValue }, type: Type<object>): object {
+  const members: { [name: string]: JsonValue | undefined } = {};
+  for (const name of Object.keys(new type())) members[name] = value[name];
+  return members;
 }
 
 function invalid(type: Type<object>, reason: string): ServiceError {

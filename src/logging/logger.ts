@@ -7,8 +7,8 @@ const BUFFER_LENGTH = 8192;
 const FLUSH_INTERVAL_MS = 100;
 
 /**
- * Several workers write to one pipe, where writes of more than PIPE_BUF, 4096 bytes, could mix. Half as many
- * characters leave room for characters of several bytes.
+ * Several workers write to one pipe, where writes of more than PIPE_BUF, 4096 bytes, could mix. The limit is
+ * half of that, because a character may have several bytes.
  */
 const WORKER_BUFFER_LENGTH = 2048;
 

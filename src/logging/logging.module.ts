@@ -2,7 +2,7 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { LoggerModule } from 'nestjs-pino';
 import type { Logger } from 'pino';
 
-/** The token by which the logger for requests is injected; all other code uses Nest's `Logger`. */
+/** The injection key of the logger for requests; other injected code uses Nest's `Logger`. */
 export const REQUEST_LOGGER = Symbol('request logger');
 
 @Module({})

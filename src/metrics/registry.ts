@@ -7,7 +7,7 @@ export function createRegistry(): Registry {
   return registry;
 }
 
-/** Every process declares this counter, also without workers: an alert on a missing metric would never fire. */
+/** Every process declares this counter, even without workers, because an alert on a missing metric never fires. */
 export function workerRestarts(registry: Registry): Counter {
   return new Counter({
     name: 'plant_store_worker_restarts_total',

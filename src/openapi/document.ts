@@ -54,24 +54,24 @@ function withInheritance(schemas: Record<string, Schema>): Record<string, Schema
   );
 }
 
-function isBaseOf({ properties: own = {} }: Schema, { properties = {} }: Schema): boolean {
-  const names = Object.keys(own);
+function isBaseOf(base: Schema, { properties = {} }: Schema): boolean {
+  const names = Object.keys(base.properties ?? {});
   return (
     names.length < Object.keys(properties).length &&
-    names.every((name) => isDeepStrictEqual(own[name], properties[name]))
+    names.every((name) => isDeepStrictEqual(base.properties![name], properties[name]))
   );
 }
 
 function extend(baseName: string, base: Schema, { properties, required }: Schema): Schema {
-  const isOwn = (name: string) => !(name in base.properties!);
-  const ownProperties = Object.entries(properties!).filter(([name]) => isOwn(name));
+  const isAdded = (name: string) => !(name in base.properties!);
+  const addedProperties = Object.entries(properties!).filter(([name]) => isAdded(name));
   return {
     allOf: [
       { $ref: `#/components/schemas/${baseName}` },
       {
         type: 'object',
-        properties: Object.fromEntries(ownProperties),
-        required: required!.filter(isOwn),
+        properties: Object.fromEntries(addedProperties),
+        required: required!.filter(isAdded),
       },
     ],
   };

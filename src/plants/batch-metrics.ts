@@ -1,6 +1,5 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
 
-/** The metrics of the batches: a larger batch stores more plants with one statement. */
 export class BatchMetrics {
   private readonly sizes: Histogram;
   private readonly waits: Histogram;
@@ -10,7 +9,7 @@ export class BatchMetrics {
     const registers = [registry];
     this.sizes = new Histogram({
       name: 'plant_store_batch_size',
-      help: 'Plants that shared one statement and one commit.',
+      help: 'Plants in a batch: one statement and one commit.',
       buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
       registers,
     });

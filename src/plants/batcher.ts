@@ -2,11 +2,11 @@ import { overloaded, ServiceError } from '../errors/service-error.js';
 import type { BatchMetrics } from './batch-metrics.js';
 
 export interface BatchLimits {
-  /** Items in a batch. */
+  /** The most items in a batch. */
   readonly size: number;
-  /** Batches in flight. */
+  /** The most batches in flight. */
   readonly inFlight: number;
-  /** Items in the queue. */
+  /** The most items in the queue. */
   readonly queued: number;
   /** How long an item may stay in the queue, in milliseconds. */
   readonly wait: number;
@@ -22,8 +22,8 @@ interface Queued<Item, Outcome> {
 type Result<Outcome> = { readonly outcome: Outcome } | { readonly error: unknown };
 
 /**
- * Half of a longer queue is sent, and the rest stays for the next batch. With the whole queue in one batch, the service
- * would be idle until it is stored, and then the database until all responses are written.
+ * A longer queue is sent in halves. If one batch took the whole queue, the service would be idle while the database stores
+ * it, and the database while the service writes the responses.
  */
 const MAX_UNDIVIDED = 32;
 

@@ -18,16 +18,16 @@ export function CreatePlantResponses(): MethodDecorator {
     }),
     errorResponse(401, 'The bearer token is missing or not valid', {
       tokenMissing: 'There is no bearer token',
-      tokenInvalid: 'The token is not, or no longer, valid',
+      tokenInvalid: 'The token is not valid, or no longer valid',
     }),
     errorResponse(
       '5XX',
       'The service could not do its work; sending the same plant again is safe',
       {
-        databaseUnavailable: 'The database does not answer in time',
+        databaseUnavailable: 'The database does not respond in time',
         overloaded: 'More work is waiting than the service accepts',
         shuttingDown: 'The service is shutting down',
-        issuerUnavailable: 'The identity provider does not answer',
+        issuerUnavailable: 'The identity provider does not respond',
       },
     ),
   );

@@ -7,11 +7,12 @@ import type { NewPlant } from './dto/plant.js';
 import { PlantEntity } from './plant.entity.js';
 
 /**
- * The primary key lets exactly one plant with an id in. RETURNING gives the ids that were inserted; the row count of the
- * result is not reliable, because Citus counts the rows of the SELECT.
+ * The first plant with an id wins. RETURNING lists the inserted ids; the row count of the result is not reliable, because
+ * Citus counts the rows of the SELECT below. One plant alone is cheaper with VALUES.
  *
- * A stored plant is locked, and never changed. The lock makes the commit wait for the standbys that the database is set to
- * wait for: a plant that became visible before they had it, as after a crash, would be lost in a fail-over.
+ * A plant that is there already is locked, and never changed. The lock makes the commit wait for the standbys that the
+ * database is set to wait for: a plant that became visible before they had it, as after a crash, can be lost in a
+ * fail-over, and must not be acknowledged.
  */
 const LOCK_STORED = `
   ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE false
@@ -43,7 +44,7 @@ export class PlantsRepository {
    * @throws ServiceError databaseUnavailable
    */
   async insert(plants: readonly NewPlant[]): Promise<bigint[]> {
-    // Two processes that insert the same ids in different orders would wait for each other.
+    // Two processes that insert the same ids in different orders could deadlock.
     const sorted = plants.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     const columns = [
       sorted.map(({ id }) => id),

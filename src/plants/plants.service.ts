@@ -60,7 +60,7 @@ export class PlantsService {
 
   /** @returns the outcome of each plant, in the same order */
   private async store(plants: readonly NewPlant[]): Promise<Outcome[]> {
-    // One statement can insert an id once: of several plants with one id, only the first is sent.
+    // Of several plants with one id, only the first is sent: a returned id then belongs to one plant.
     const firsts = new Map<bigint, NewPlant>();
     for (const plant of plants) {
       if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
@@ -75,11 +75,11 @@ export class PlantsService {
     const stored = new Map(found.map((plant) => [BigInt(plant.id), plant]));
     return plants.map((plant) => {
       const { id } = plant;
-      const holder = created.has(id) ? firsts.get(id) : stored.get(id);
-      if (holder === plant) return 'created';
-      // An administrator removed the stored plant after the insert: every outcome would be wrong.
-      if (holder === undefined) throw new Error(`Plant ${id} was neither inserted nor found`);
-      return isSamePlant(plant, holder) ? 'repeated' : 'refused';
+      const storedOrSent = created.has(id) ? firsts.get(id) : stored.get(id);
+      if (storedOrSent === plant) return 'created';
+      // An administrator deleted the row after the insert: no outcome is true, so the request fails.
+      if (storedOrSent === undefined) throw new Error(`Plant ${id} was neither inserted nor found`);
+      return isSamePlant(plant, storedOrSent) ? 'repeated' : 'refused';
     });
   }
 }

@@ -9,7 +9,7 @@ import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 export function createTracerProvider(endpoint: string): TracerProvider {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
-  const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/$/, '')}/v1/traces` });
+  const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces` });
   return new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'plant-store' }),
     spanProcessors: [new BatchSpanProcessor({ exporter })],

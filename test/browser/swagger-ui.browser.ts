@@ -7,7 +7,7 @@ import { startService, type TestService } from '../setup/service.js';
 
 describe('Swagger UI in a browser', () => {
   let service: TestService;
-  /** Has the address of `service` behind the proxy as its BASE_URL: another origin, or the same behind the proxy. */
+  /** Its BASE_URL is the address of `service` behind the proxy: another origin, or the same one behind the proxy. */
   let serviceWithBaseUrl: TestService;
   let proxy: Server;
   let browser: Browser;
@@ -20,7 +20,7 @@ describe('Swagger UI in a browser', () => {
     proxy = startPrefixProxy(ports);
     await once(proxy.listen(0, '127.0.0.1'), 'listening');
     serviceWithBaseUrl = await startService({ BASE_URL: proxied('/garden/store') });
-    // The last one of a process judges all tokens: Passport knows one strategy of a name.
+    // The service that is built last judges all tokens: Passport keeps one strategy of a name for the process.
     service = await startService();
     ports.set('/garden/store', service.port).set('/garden/other', serviceWithBaseUrl.port);
     browser = await chromium.launch({
@@ -56,7 +56,7 @@ describe('Swagger UI in a browser', () => {
     ['with BASE_URL of another origin', () => `${serviceWithBaseUrl.url}/docs`],
     ['with BASE_URL of the same origin', () => proxied('/garden/other/docs')],
   ])(
-    '%s: authorize, store a plant, see the answer, reload, store it again',
+    '%s: authorize, store a plant, see the response, reload, store it again',
     async (_where, url) => {
       await service.database.query('TRUNCATE plants');
       const page = await (await browser.newContext()).newPage();
@@ -96,12 +96,12 @@ describe('Swagger UI in a browser', () => {
   );
 });
 
-/** Presses Execute and waits for the answer. */
+/** Presses Execute and waits for the response. */
 async function execute(page: Page): Promise<void> {
   await page.locator('.execute').click();
-  const answer = page.locator('.live-responses-table .response-col_status').last();
-  await answer.waitFor();
-  expect(await answer.innerText()).toContain('200');
+  const status = page.locator('.live-responses-table .response-col_status').last();
+  await status.waitFor();
+  expect(await status.innerText()).toContain('200');
   const body = page.locator('.live-responses-table .response-col_description .microlight').first();
   expect(JSON.parse(await body.innerText())).toEqual({
     name: 'Equisetum fluviatile',
@@ -109,7 +109,7 @@ async function execute(page: Page): Promise<void> {
   });
 }
 
-/** A proxy that serves services under prefixes, takes the prefix away, and lets pages of other origins call them. */
+/** A proxy in front of several services: it removes the prefix of a path, and allows requests of other origins. */
 function startPrefixProxy(ports: ReadonlyMap<string, number>): Server {
   return createServer((request, response) => {
     const { method, headers, url } = request;
@@ -131,9 +131,9 @@ function startPrefixProxy(ports: ReadonlyMap<string, number>): Server {
         headers,
         path: url!.slice(prefix.length),
       },
-      (answer) => {
-        response.writeHead(answer.statusCode!, answer.headers);
-        answer.pipe(response);
+      (received) => {
+        response.writeHead(received.statusCode!, received.headers);
+        received.pipe(response);
       },
     );
     request.pipe(upstream);

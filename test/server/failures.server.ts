@@ -97,7 +97,7 @@ describe('a service on a server that fails', () => {
     await expectNothingLost(load.acknowledged);
   });
 
-  it('frozen: it still stops in good order', async () => {
+  it('frozen: the service still stops in good order', async () => {
     const other = await startOn(server.url);
     await fetch(`${other.url}/health/ready`);
     await server.freeze();
@@ -111,11 +111,11 @@ describe('a service on a server that fails', () => {
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()',
     );
 
-  it('that ends a connection in the middle of a statement: the statement is sent again', async () => {
+  it('that ends a connection during a statement: the statement runs again', async () => {
     const locker = new pg.Client({ connectionString: server.url });
     await locker.connect();
     await locker.query('BEGIN; LOCK TABLE plants IN SHARE MODE');
-    const answer = post();
+    const response = post();
     const terminate = () =>
       server.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -124,7 +124,7 @@ describe('a service on a server that fails', () => {
     await until(async () => (await terminate()).length > 0);
     await locker.query('COMMIT');
     await locker.end();
-    expect((await answer).status).toBe(200);
+    expect((await response).status).toBe(200);
   });
 
   it('read-only, as a former primary is after a fail-over: 503, then recovery', async () => {
@@ -132,9 +132,9 @@ describe('a service on a server that fails', () => {
     await server.administer('ALTER DATABASE plants_test SET default_transaction_read_only = on');
     await disconnectAll();
     await until(async () => (await post()).status !== 200);
-    const answer = await post();
-    expect(answer.status).toBe(503);
-    expect(await answer.json()).toMatchObject({ error: 50300 });
+    const response = await post();
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ error: 50300 });
     await until(async () => (await fetch(`${service.url}/health/ready`)).status !== 200);
     await server.administer('ALTER DATABASE plants_test RESET default_transaction_read_only');
     await disconnectAll();
@@ -155,7 +155,7 @@ describe('a service on a server that fails', () => {
   });
 });
 
-describe('a service beside others who write the same plants', () => {
+describe('a service beside other writers of the same plants', () => {
   let server: PostgresServer;
   let token: string;
   let other: pg.Client;
@@ -180,19 +180,20 @@ describe('a service beside others who write the same plants', () => {
 
   const insert = (id: number) => `INSERT INTO plants (id, name) VALUES (${id}, 'other')`;
 
-  /** Until so many statements wait for somebody else's row. */
+  /** Waits until this many statements wait for a row of another transaction. */
   async function blocked(count: number): Promise<void> {
     const sql = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     await until(async () => (await server.query(sql)).length >= count);
   }
 
-  /** Until so many plants wait for a batch. */
-  async function gathered({ url }: { url: string }, count: number): Promise<void> {
+  /** Waits until this many plants are in the queue for a batch. */
+  async function queued({ url }: { url: string }, count: number): Promise<void> {
     for (;;) {
-      const answer = await fetch(`${url}/metrics`, {
+      const response = await fetch(`${url}/metrics`, {
         headers: { authorization: `Bearer ${token}` },
       });
-      if (new RegExp(`^plant_store_batch_waiting ${count}$`, 'm').test(await answer.text())) return;
+      if (new RegExp(`^plant_store_batch_waiting ${count}$`, 'm').test(await response.text()))
+        return;
     }
   }
 
@@ -203,19 +204,19 @@ describe('a service beside others who write the same plants', () => {
     return row!.deadlocks;
   }
 
-  it('stores all plants of a gathered statement that Postgres ended because of a deadlock', async () => {
+  it('stores all plants of a batch whose statement Postgres aborted because of a deadlock', async () => {
     const service = await startOn(server.url, { DATABASE_TIMEOUT_MS: '10000' });
     const before = await deadlocks();
     await other.query(`BEGIN; ${insert(1)}`);
-    // Whoever looks first is the victim.
+    // Postgres aborts the session that checks for a deadlock first: this one checks only after a minute.
     await another.query(`SET deadlock_timeout = '1min'; BEGIN; ${insert(20)}`);
     const first = postPlant(service, token, 1);
     await blocked(1);
     const rest = [10, 20].map((id) => postPlant(service, token, id));
-    await gathered(service, 2);
+    await queued(service, 2);
     await other.query('ROLLBACK');
     expect(await first).toMatchObject({ status: 200 });
-    // The batch has 10, and waits for 20; the other has 20, and waits for 10.
+    // The batch holds 10 and waits for 20; the other session holds 20 and waits for 10.
     await blocked(1);
     await another.query(insert(10));
     await another.query('ROLLBACK');
@@ -224,28 +225,28 @@ describe('a service beside others who write the same plants', () => {
     await stop(service);
   });
 
-  it('sends a statement again that could not be serialized', async () => {
+  it('runs a statement again after a serialization failure', async () => {
     const isolation = encodeURIComponent('-c default_transaction_isolation=repeatable\\ read');
     const service = await startOn(`${server.url}?options=${isolation}`);
     await other.query(`BEGIN; ${insert(1)}`);
-    const answer = postPlant(service, token, 1);
+    const response = postPlant(service, token, 1);
     await blocked(1);
     await other.query('COMMIT');
-    expect((await answer).status).toBe(400);
-    expect(await (await answer).json()).toMatchObject({ error: 40006 });
+    expect((await response).status).toBe(400);
+    expect(await (await response).json()).toMatchObject({ error: 40006 });
     await stop(service);
   });
 
-  it('never meets a deadlock with another of its kind, in whatever order plants come', async () => {
+  it('never causes a deadlock with another service, in whatever order plants arrive', async () => {
     const before = await deadlocks();
     const services = await Promise.all([startOn(server.url), startOn(server.url)]);
     for (let round = 0; round < 40; round++) {
       const ids = Array.from({ length: 60 }, (_, i) => round * 60 + i);
-      const answers = await Promise.all([
+      const responses = await Promise.all([
         ...ids.map((id) => postPlant(services[0], token, id)),
         ...ids.toReversed().map((id) => postPlant(services[1], token, id)),
       ]);
-      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+      expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
     }
     for (const service of services) await stop(service);
     expect(await server.query('SELECT 1 FROM plants')).toHaveLength(2400);
@@ -280,12 +281,12 @@ describe('a rolling restart of two replicas under load', () => {
       const start = () =>
         startOn(server.url, { SHUTDOWN_DELAY_MS: '500', WEB_CONCURRENCY: workers });
       let replicas = await Promise.all([start(), start()]);
-      // A load balancer: it asks for readiness all the time, and sends only where the answer was yes.
+      // A load balancer: it checks readiness all the time, and sends requests only to replicas that are ready.
       let ready = replicas.map(({ url }) => url);
       let isChecking = true;
       const checking = (async () => {
         while (isChecking) {
-          const answers = await Promise.all(
+          const checks = await Promise.all(
             replicas.map(({ url }) =>
               fetch(`${url}/health/ready`).then(
                 (response) => response.ok,
@@ -293,7 +294,7 @@ describe('a rolling restart of two replicas under load', () => {
               ),
             ),
           );
-          ready = replicas.map(({ url }) => url).filter((_, i) => answers[i]);
+          ready = replicas.map(({ url }) => url).filter((_, i) => checks[i]);
           await new Promise(setImmediate);
         }
       })();
@@ -323,7 +324,7 @@ describe('a rolling restart of two replicas under load', () => {
 });
 
 describe('several workers under load', () => {
-  it('take no more connections than the pool has, and each takes some', async () => {
+  it('use no more connections than the pool has, and each uses at least one', async () => {
     const server = await startPostgresServer();
     try {
       const token = await createToken(server.url);
@@ -366,7 +367,7 @@ describe('several workers under load', () => {
       }
       await load.progress(500);
       await load.stop();
-      // A connection that was cut is no answer; whoever got one was served.
+      // 0 stands for a connection that was cut. Every response was a success.
       expect([...load.failures.keys()].filter((status) => status !== 0)).toEqual([]);
       const rows = await server.query<{ id: string }>('SELECT id::text AS id FROM plants');
       const stored = new Set(rows.map(({ id }) => id));

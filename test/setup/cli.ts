@@ -12,15 +12,15 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** What differs from a command without a terminal whose output goes to a file. */
+/** Differences from a command without a terminal, whose output goes to a file. */
 export interface Surroundings {
   /** Where standard output goes, such as `/dev/full`. */
   readonly stdout?: string;
-  /** What a person types at the terminal; without it, standard input is no terminal. */
+  /** The text that a person types at the terminal; without it, standard input is no terminal. */
   readonly typed?: string;
 }
 
-/** Runs a command in this process: what the executable calls, with other streams and settings. */
+/** Runs a command in this process, through the function that the executable calls. */
 export async function runInProcess(
   args: readonly string[],
   env: Record<string, string>,

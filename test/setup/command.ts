@@ -6,18 +6,18 @@ import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Programs start a quarter faster when they find what V8 compiled for an earlier one. */
+/** Programs start a quarter faster with the code that V8 compiled for an earlier one. */
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/plant-store/compiled');
 
-/** A command, run as an operator runs it. */
+/** A command in a process of its own, as an operator runs it. */
 export interface Command {
   readonly process: ChildProcessByStdio<null, Readable, Readable>;
-  /** What it wrote so far. */
+  /** The output so far. */
   readonly stdout: string;
   readonly stderr: string;
   /** Waits until `pattern` appears on standard output or standard error. */
   waitFor(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Waits for its end. */
+  /** Waits for the end of the process, and returns its exit code. */
   exit(): Promise<number | null>;
 }
 
@@ -42,7 +42,7 @@ export function runProgram(
 ): Command {
   const child = spawn(file, args, {
     cwd,
-    // Nothing else of the test's own environment, where DATABASE_URL may be set.
+    // Not the whole environment of the test, in which DATABASE_URL may be set.
     env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

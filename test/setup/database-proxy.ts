@@ -2,18 +2,18 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { parse } from 'pg-connection-string';
 
-/** Stands between the service and its database, so that a test can take the database away. */
+/** A proxy between the service and its database, with which a test can make the database unavailable. */
 export interface DatabaseProxy {
   readonly url: string;
   /** Connections made so far. */
   readonly connections: number;
-  /** From now on nothing gets through, and nothing is closed: a server whose processes are stopped. */
+  /** Delivers nothing and closes nothing from now on, like a server whose processes are stopped. */
   freeze(): void;
-  /** Cuts all connections and refuses new ones: a server that is not running. */
+  /** Cuts all connections and refuses new ones, like a server that is not running. */
   cut(): void;
-  /** From now on the server says of every INSERT that it wrote so many rows, whatever it wrote. */
+  /** Replaces the number of rows in the result of every INSERT from now on. */
   pretendInserted(count: number): void;
-  /** Everything works again; what was held back while frozen is delivered. */
+  /** Works normally again, and delivers the data that was held back while frozen. */
   restore(): void;
   close(): Promise<void>;
 }
@@ -85,7 +85,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   };
 }
 
-/** The tag of CommandComplete is "INSERT 0 " and the number of rows; one digit keeps the message as long as it was. */
+/** The tag of CommandComplete is "INSERT 0 " and the number of rows; one digit does not change the length of the message. */
 function withCount(chunk: Buffer, count: number): Buffer {
   return Buffer.from(
     chunk.toString('latin1').replaceAll(/INSERT 0 \d\0/g, `INSERT 0 ${count}\0`),

@@ -15,7 +15,7 @@ export interface TestDatabase {
   close(): Promise<void>;
 }
 
-/** Whether the suite runs on a real server; the embedded one serves all connections in one session. */
+/** Whether the tests run on a real server; the embedded Postgres has one session for all connections. */
 export const isOnServer = process.env['TEST_DATABASE_URL'] !== undefined;
 
 /** A schema of its own on the server in `TEST_DATABASE_URL`, or an embedded Postgres of its own. */
@@ -24,7 +24,7 @@ export function openTestDatabase(): Promise<TestDatabase> {
   return serverUrl === undefined ? openEmbedded() : openSchema(serverUrl);
 }
 
-/** The servers of this test file that no test uses: a new server takes a second, an old one is cleared in no time. */
+/** The servers of this test file that no test uses now: starting one takes a second, emptying one takes much less. */
 const idleServers: EmbeddedPostgres[] = [];
 
 afterAll(async () => {
@@ -60,7 +60,7 @@ async function startServer(): Promise<EmbeddedPostgres> {
 }
 
 async function openSchema(serverUrl: string): Promise<TestDatabase> {
-  // The tests drop what they made; a database that is not for tests must not be near them.
+  // The tests create and drop schemas, so they refuse a database that is not meant for tests.
   if (!new URL(serverUrl).pathname.includes('test')) {
     throw new Error('TEST_DATABASE_URL must name a database with "test" in its name.');
   }

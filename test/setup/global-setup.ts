@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import type { Config } from 'jest';
 
 /**
- * Makes an empty embedded database for all tests to copy. That takes seconds, so it is kept between runs, for one
- * version of PGlite.
+ * Makes an empty embedded database for all tests to copy. That takes seconds, so the database is kept between runs,
+ * one for each version of PGlite.
  */
 export default async function globalSetup({ rootDir }: Config): Promise<void> {
   const modules = join(rootDir!, 'node_modules');
@@ -22,7 +22,7 @@ export default async function globalSetup({ rootDir }: Config): Promise<void> {
 /** A file system in memory, where Linux has one: a database is copied there ten times faster than to a disk. */
 const MEMORY = '/dev/shm';
 
-/** More than all databases of one run take; containers often have less. */
+/** More than all databases of one run need; containers often have less. */
 const ROOM_BYTES = 2 ** 30;
 
 async function hasRoom(path: string): Promise<boolean> {

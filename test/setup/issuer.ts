@@ -10,11 +10,11 @@ export interface Issuer {
   readonly requests: number;
   /** The public key that is used now, as it is published. */
   readonly publicJwk: JWK;
-  /** A token as RFC 9068 has it, with whatever a test changes. */
+  /** Signs a token as RFC 9068 describes it, with changes for a test. */
   sign(changes?: Record<string, unknown>, header?: Record<string, unknown>): Promise<string>;
   /** Signs with a new key from now on, and withdraws the old one. */
   rotateKey(): Promise<void>;
-  /** Answers nothing but errors, or works again. */
+  /** Responds only with errors, or works again. */
   setDown(isDown: boolean): void;
   close(): Promise<void>;
 }

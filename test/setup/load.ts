@@ -1,25 +1,25 @@
 import { until } from './until.js';
 
-/** Clients that send plants as fast as they are answered, and write every acknowledged one down. */
+/** Clients that send one plant after the other, and record every acknowledged one. */
 export interface Load {
-  /** Ids that were answered with 200. */
+  /** Ids whose response was 200. */
   readonly acknowledged: Set<string>;
-  /** Answers other than 200, by status; 0 stands for none. */
+  /** Counts of all other responses, by status; 0 stands for no response. */
   readonly failures: Map<number, number>;
-  /** Waits for that many more acknowledged plants. */
+  /** Waits until this many more plants are acknowledged. */
   progress(count: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 const loads = new Set<Load>();
 
-/** Ends what a test that failed left running. */
+/** Stops the loads that a failed test did not stop. */
 export async function stopLoads(): Promise<void> {
   await Promise.all([...loads].map((load) => load.stop()));
   loads.clear();
 }
 
-/** @param target where the next request goes */
+/** @param target returns the URL of the service for the next request */
 export function startLoad(target: () => string, token: string, clients = 16): Load {
   const acknowledged = new Set<string>();
   const failures = new Map<number, number>();

@@ -12,24 +12,24 @@ import { until } from './until.js';
 
 const exec = promisify(execFile);
 
-/** A Postgres server of one's own, which a test may kill, freeze and misconfigure. */
+/** A Postgres server that a test may kill, freeze and misconfigure. */
 export interface PostgresServer {
   readonly url: string;
   readonly port: number;
   query<Row extends pg.QueryResultRow>(sql: string, parameters?: unknown[]): Promise<Row[]>;
-  /** The same, from another database of the server, whatever was done to the first. */
+  /** Runs SQL in another database of the server, which works even if the first one is misconfigured. */
   administer(sql: string): Promise<void>;
-  /** As a crash of the machine would: no process has time for a last word. */
+  /** Kills all processes at once, as a crash of the machine does. */
   kill(): Promise<void>;
   start(): Promise<void>;
-  /** Stops all processes; connections stay open and the port keeps accepting. */
+  /** Stops all processes; connections stay open, and the port still accepts new ones. */
   freeze(): Promise<void>;
   thaw(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * Starts a server with the settings it is installed with: what it acknowledged survives a crash.
+ * Starts a server with the default settings: the commits that it acknowledged survive a crash.
  *
  * @param settings of postgresql.conf that differ
  * @throws Error when no server is installed, or it does not start
@@ -182,7 +182,7 @@ async function idOf(user: string, flag: '-u' | '-g'): Promise<number> {
 /**
  * Finds the folder of `initdb`, `pg_ctl` and `pgbench`.
  *
- * @throws Error that says what to install
+ * @throws Error that names the packages to install, when no server is installed
  */
 export async function findPostgresPrograms(): Promise<string> {
   // Debian keeps them out of the path, in a folder per version.

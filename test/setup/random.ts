@@ -1,7 +1,7 @@
 /**
- * A linear congruential generator (Numerical Recipes): a failure can be repeated.
+ * A linear congruential generator (Numerical Recipes), with a seed, so that a failure can be repeated.
  *
- * @returns gives a whole number from 0, less than `below`
+ * @returns a function that returns a whole number from 0, less than `below`
  */
 export function generator(seed: number): (below: number) => number {
   let state = seed;

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** What a server wrote, taken apart. */
-export interface RawAnswer {
+/** A response, parsed. */
+export interface RawResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -20,42 +20,42 @@ export function plantHead(token: string, lines: readonly string[]): string {
   ].join('\r\n');
 }
 
-/** Opens a connection on which a test decides about every byte. */
+/** Opens a connection for a test that decides about every byte. */
 export async function openConnection(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
   return socket;
 }
 
-/** Reads answers until the server closes the connection, or `count` of them are complete. */
-export async function readAnswers(socket: Socket, count = Infinity): Promise<RawAnswer[]> {
-  const answers: RawAnswer[] = [];
+/** Reads responses until the server closes the connection, or `count` of them are complete. */
+export async function readResponses(socket: Socket, count = Infinity): Promise<RawResponse[]> {
+  const responses: RawResponse[] = [];
   let rest = '';
   for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
     rest += (chunk as Buffer).toString('latin1');
-    for (let next = takeAnswer(rest); next !== undefined; next = takeAnswer(rest)) {
-      answers.push(next.answer);
+    for (let next = takeResponse(rest); next !== undefined; next = takeResponse(rest)) {
+      responses.push(next.response);
       rest = next.rest;
     }
-    if (answers.length >= count) break;
+    if (responses.length >= count) break;
   }
-  return answers;
+  return responses;
 }
 
-/** Sends bytes on a new connection and reads the first answer. */
-export async function sendRaw(port: number, bytes: string | Buffer): Promise<RawAnswer> {
+/** Sends bytes on a new connection and reads the first response. */
+export async function sendRaw(port: number, bytes: string | Buffer): Promise<RawResponse> {
   const socket = await openConnection(port);
   try {
     socket.write(bytes);
-    const [answer] = await readAnswers(socket, 1);
-    if (answer === undefined) throw new Error('The connection was closed without an answer.');
-    return answer;
+    const [response] = await readResponses(socket, 1);
+    if (response === undefined) throw new Error('The connection was closed without a response.');
+    return response;
   } finally {
     socket.destroy();
   }
 }
 
-function takeAnswer(text: string): { answer: RawAnswer; rest: string } | undefined {
+function takeResponse(text: string): { response: RawResponse; rest: string } | undefined {
   const end = text.indexOf('\r\n\r\n');
   if (end === -1) return undefined;
   const [statusLine, ...lines] = text.slice(0, end).split('\r\n');
@@ -69,7 +69,7 @@ function takeAnswer(text: string): { answer: RawAnswer; rest: string } | undefin
   const length = Number(headers['content-length'] ?? 0);
   if (text.length < start + length) return undefined;
   return {
-    answer: {
+    response: {
       status: Number(statusLine!.split(' ')[1]),
       headers,
       body: text.slice(start, start + length),

@@ -15,7 +15,8 @@ export interface StoredPlant {
   readonly tag: string | null;
 }
 
-export interface Answer {
+/** A response, with its body read and JSON parsed. */
+export interface TestResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: unknown;
@@ -27,14 +28,14 @@ export interface TestService {
   readonly url: string;
   readonly port: number;
   readonly token: string;
-  /** The database as the test reaches it, whatever the proxy does. */
+  /** The database, which the test reaches without the proxy. */
   readonly database: TestDatabase;
-  /** What stands between the service and the database. */
+  /** The proxy between the service and the database. */
   readonly proxy: DatabaseProxy;
-  /** Sends `body` as it is to POST /plants, with a valid token. */
-  post(body: string | Buffer, headers?: Record<string, string>): Promise<Answer>;
+  /** Sends `body`, unchanged, to POST /plants with a valid token. */
+  post(body: string | Buffer, headers?: Record<string, string>): Promise<TestResponse>;
   /** Sends any request, without a token. */
-  request(path: string, init?: RequestInit): Promise<Answer>;
+  request(path: string, init?: RequestInit): Promise<TestResponse>;
   /** The value of a metric that has no labels. */
   metric(name: string): Promise<number>;
   /** All rows, in the order of their ids. */
@@ -59,7 +60,7 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
   const url = await listen(app, config.http);
   const token = await app.get(AccessTokensService).create('test');
 
-  const request = async (path: string, init?: RequestInit): Promise<Answer> => {
+  const request = async (path: string, init?: RequestInit): Promise<TestResponse> => {
     const response = await fetch(url + path, init);
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;

@@ -47,10 +47,10 @@ async function makeFolder(path: string): Promise<void> {
 const SQLITE_BUSY = 5;
 
 /**
- * Two processes on one data folder would destroy it. Node has no file locks of its own, but SQLite takes
- * one of the operating system's, which ends with its process.
+ * Two processes on one data folder would destroy it. Node cannot lock files, so a transaction of SQLite holds a lock of
+ * the operating system, which is released when the process ends.
  *
- * @returns the lock, until it is closed
+ * @returns the lock; closing it releases the folder
  * @throws DataDirInUseError when another process holds the lock; StartError when its file cannot be used
  */
 export function lockDataDir(dataDir: string): DatabaseSync {
@@ -74,8 +74,8 @@ export function lockDataDir(dataDir: string): DatabaseSync {
 }
 
 /**
- * Opens the database in the data folder. A start may be interrupted, so a new database is made beside its place
- * and moved there when it is complete.
+ * Opens the database in the data folder. A start may be interrupted, so a new database is made under a
+ * temporary name, and renamed when it is complete.
  *
  * @throws StartError when the files are damaged
  */

@@ -44,7 +44,7 @@ export async function startEmbeddedPostgres(
     await resources.disposeAsync();
     if (error instanceof StartError) throw error;
     throw new StartError(
-      `The embedded Postgres cannot start in ${dataDir}: ${firstLineOf(error)}. Mend that, or set DATA_DIR to another folder.`,
+      `The embedded Postgres cannot start in ${dataDir}: ${firstLineOf(error)}. Fix that, or set DATA_DIR to another folder.`,
       { cause: error },
     );
   }

@@ -2,8 +2,8 @@ import { createServer, type Server, type Socket } from 'node:net';
 import type { PGlite } from '@electric-sql/pglite';
 
 /**
- * Makes a server on which many connections use PGlite's only session. A connection has the session to itself until
- * the server is ready for its next query and until its transaction ends. (With PGlite's own server, a connection that
+ * Makes a server on which many connections use PGlite's only session. A connection holds the session until
+ * its query is done and its transaction has ended. (With PGlite's own server, a connection that
  * closed at the wrong moment rolled back the transaction of another one.)
  *
  * The protocol is version 3.0 (PostgreSQL documentation, chapter "Frontend/Backend Protocol").
@@ -65,7 +65,7 @@ const CANCEL_REQUEST = 80877102;
 const ENDS_UNIT = new Set(['S', 'Q', 'c', 'f']);
 const TERMINATE = 'X';
 
-/** While PGlite waits for the data of such a COPY, it blocks the process. */
+/** COPY … FROM STDIN: PGlite would block the process while it waits for the data, so the connection is closed. */
 function isCopyFromClient(type: string, message: Buffer): boolean {
   return (type === 'Q' || type === 'P') && /\bcopy\b[^]*\bfrom\s+stdin\b/i.test(message.toString());
 }
@@ -91,6 +91,7 @@ async function* readUnits(socket: Socket): AsyncGenerator<Buffer[], void> {
         const code = message.readInt32BE(4);
         if (code === CANCEL_REQUEST) return;
         if (code === SSL_REQUEST || code === GSS_ENCRYPTION_REQUEST) {
+          // N: not supported.
           socket.write('N');
           continue;
         }
