@@ -38,12 +38,17 @@ describe('the schema and the statements use only features that distributed engin
   it('the statements find rows by their key, and do nothing else', async () => {
     const pool = poolOf(service.app.get(DataSource));
     const statements = new Set<string>();
-    const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<pg.QueryResult>;
-    pool.query = ((config: string | { text: string }, ...rest: unknown[]) => {
-      const text = typeof config === 'string' ? config : config.text;
-      if (text.includes('plants')) statements.add(text.replaceAll(/\s+/g, ' ').trim());
-      return query(config, ...rest);
-    }) as typeof pool.query;
+    const watched = new WeakSet<pg.PoolClient>();
+    pool.on('acquire', (client) => {
+      if (watched.has(client)) return;
+      watched.add(client);
+      const query = client.query.bind(client) as (...args: unknown[]) => Promise<pg.QueryResult>;
+      client.query = ((config: string | { text: string }, ...rest: unknown[]) => {
+        const text = typeof config === 'string' ? config : config.text;
+        if (text.includes('plants')) statements.add(text.replaceAll(/\s+/g, ' ').trim());
+        return query(config, ...rest);
+      }) as typeof client.query;
+    });
     await service.post('{"id":1,"name":"a"}');
     await service.post('{"id":1,"name":"b"}');
     // Until some of the plants have shared a batch.
