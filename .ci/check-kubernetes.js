@@ -30,6 +30,10 @@ for (const [owner, selector] of [
     assert.equal(podLabels(Deployment)[label], value, `${owner} does not select the pods`);
   }
 }
+assert.equal(PodDisruptionBudget.spec.unhealthyPodEvictionPolicy, 'AlwaysAllow');
+for (const { matchLabelKeys } of Deployment.spec.template.spec.topologySpreadConstraints) {
+  assert.deepEqual(matchLabelKeys, ['pod-template-hash']);
+}
 assert.notDeepEqual(podLabels(Job), podLabels(Deployment), 'the service must not send to the job');
 assert.equal(HorizontalPodAutoscaler.spec.scaleTargetRef.name, Deployment.metadata.name);
 assert.equal(Deployment.spec.replicas, undefined, 'the autoscaler owns the number of replicas');
