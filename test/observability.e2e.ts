@@ -111,15 +111,28 @@ describe('logs and traces of a running service', () => {
     expect(await entryOf('order-2')).toMatchObject({ level: 30, status: 400, error: 40005 });
   });
 
-  it('a 5xx is logged once, as an error with its cause', async () => {
+  it('in an outage, each request is a short log entry, and the cause is logged seldom, with a count', async () => {
+    const ids = Array.from({ length: 30 }, (_, i) => `outage-${i}`);
     proxy.cut();
-    await post('{"id":2,"name":"b"}', { 'x-request-id': 'order-3' });
+    await Promise.all(ids.map((id) => post('{"id":2,"name":"b"}', { 'x-request-id': id })));
     proxy.restore();
-    expect(await entryOf('order-3')).toMatchObject({
+    for (const id of ids) {
+      const entry = await entryOf(id);
+      expect(entry).toMatchObject({ level: 50, status: 503, error: 50300, msg: 'request' });
+      expect(entry).not.toHaveProperty('err');
+    }
+    const causes = () =>
+      service.stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { error?: number; count?: number })
+        .filter(({ error, count }) => error === 50300 && count !== undefined);
+    await until(() => causes().reduce((sum, { count }) => sum + count!, 0) === ids.length);
+    expect(causes().length).toBeLessThan(ids.length);
+    expect(causes()[0]).toMatchObject({
       level: 50,
-      status: 503,
-      error: 50300,
-      err: { message: expect.any(String) },
+      err: { message: expect.any(String), stack: expect.any(String) },
+      msg: expect.stringContaining('The database cannot be reached'),
     });
   });
 

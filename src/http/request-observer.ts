@@ -10,6 +10,7 @@ import { sentError } from '../errors/send-error.js';
 import type { ServiceError } from '../errors/service-error.js';
 import { REQUEST_LOGGER } from '../logging/logging.module.js';
 import { startRequestSpan, withRequestSpan } from '../tracing/tracing.js';
+import { CauseLog } from './cause-log.js';
 import { whenClosed } from './when-closed.js';
 
 /** Emitted by the server with the ServiceError of a response that no middleware sees. */
@@ -31,11 +32,13 @@ const WELL_FORMED_ID = /^[\w.:-]{1,128}$/;
 export class RequestObserver {
   private readonly durations: Histogram<'route' | 'method' | 'status'>;
   private readonly drops: Counter;
+  private readonly causes: CauseLog;
 
   constructor(
     @Inject(REQUEST_LOGGER) private readonly logger: Logger,
     registry: Registry,
   ) {
+    this.causes = new CauseLog(logger);
     this.durations = new Histogram({
       name: 'plant_store_http_request_duration_seconds',
       help: 'Time from the header of a request to the end of its response.',
@@ -87,7 +90,7 @@ export class RequestObserver {
         token: (request.user as { name: string } | undefined)?.name,
         traceId: span?.spanContext().traceId,
       };
-      this.log(entry, status, error);
+      this.log(entry, error);
       if (span !== undefined) {
         span.updateName(`${request.method} ${route}`);
         span.setAttributes({
@@ -102,14 +105,21 @@ export class RequestObserver {
     withRequestSpan(span, next);
   };
 
-  /** Overload (50301) would flood the log with errors, and a shutdown (50302) is no fault. */
-  private log(entry: object, status: number, error: ServiceError | undefined): void {
-    if (status < 500 || error?.code === ErrorCode.shuttingDown) {
-      this.logger.info(entry, 'request');
-    } else if (error?.code === ErrorCode.overloaded) {
-      this.logger.warn(entry, error.message);
-    } else {
-      this.logger.error({ ...entry, err: error?.cause }, error?.message ?? 'request');
+  private log(entry: object, error: ServiceError | undefined): void {
+    switch (error?.code) {
+      case ErrorCode.databaseUnavailable:
+      case ErrorCode.issuerUnavailable:
+        this.logger.error(entry, 'request');
+        this.causes.add(error);
+        break;
+      case ErrorCode.overloaded:
+        this.logger.warn(entry, 'request');
+        break;
+      case ErrorCode.internal:
+        this.logger.error({ ...entry, err: error.cause }, error.message);
+        break;
+      default:
+        this.logger.info(entry, 'request');
     }
   }
 }
