@@ -26,6 +26,30 @@ describe('DATABASE_URL', () => {
     expect(read(url)).toMatchObject(expected);
   });
 
+  it.each([
+    'postgres://me:pa,ss@h1,h2:5432/plants',
+    'postgres://h1:5432,h2:5433/plants',
+    'postgres://me@[::1],h2/plants',
+    'postgres:///plants?host=h1,h2',
+  ])('%s is refused: pg would look for one host of that name', (url) => {
+    expect(() => read(url)).toThrow(
+      /^DATABASE_URL must name one host, which leads to the primary: /,
+    );
+  });
+
+  it.each(['any', 'read-write', 'primary'])('target_session_attrs=%s is accepted', (value) => {
+    expect(read(`postgres://me:pa,ss@db/plants?target_session_attrs=${value}`).host).toBe('db');
+  });
+
+  it.each(['read-only', 'standby', 'prefer-standby', ''])(
+    'target_session_attrs=%s is refused: the service needs the primary',
+    (value) => {
+      expect(() => read(`postgres://db/plants?target_session_attrs=${value}`)).toThrow(
+        'DATABASE_URL must have no target_session_attrs, or read-write: the service needs the primary',
+      );
+    },
+  );
+
   /** Passwords that look, unescaped, like a part of the address. */
   const passwords = [
     'zyx/wvu',

@@ -5,6 +5,14 @@ const MUST_BE = 'must be an address such as postgres://user:password@host:5432/d
 const MUST_ESCAPE =
   'must have special characters in its user, password and parameters escaped: / as %2F, # as %23, ? as %3F, @ as %40, : as %3A, % as %25';
 
+const ONE_HOST =
+  'must name one host, which leads to the primary: a DNS name that follows it, or a proxy such as HAProxy or PgBouncer';
+
+const PRIMARY = 'must have no target_session_attrs, or read-write: the service needs the primary';
+
+/** The values of libpq that a primary fulfils. */
+const PRIMARY_ATTRS: readonly unknown[] = [undefined, 'any', 'read-write', 'primary'];
+
 /**
  * Checks the address of a database. The message repeats no part of the address, because every part may belong to a
  * password.
@@ -22,10 +30,17 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
   if (authority.split('@').length > 2) return MUST_ESCAPE;
   // pg ignores everything from a # on.
   if (text.includes('#')) return MUST_ESCAPE;
+  // A list of hosts with ports is no URL.
+  if (authority.slice(authority.indexOf('@') + 1).includes(',')) return ONE_HOST;
   try {
     decodeURIComponent(text);
     // Parsed by pg's own parser: it accepts addresses that are no URL, such as one with an empty host, and reads the files.
-    const { port } = parse(urlForPg(text));
+    const { host, port, ...parameters } = parse(urlForPg(text)) as ReturnType<typeof parse> & {
+      target_session_attrs?: string;
+    };
+    // pg knows no lists of hosts: it would look for a host with this name.
+    if (host?.includes(',')) return ONE_HOST;
+    if (!PRIMARY_ATTRS.includes(parameters.target_session_attrs)) return PRIMARY;
     return !port || (/^\d{1,5}$/.test(port) && Number(port) <= 65535) ? undefined : MUST_BE;
   } catch (error) {
     if (error instanceof URIError) return MUST_ESCAPE;
