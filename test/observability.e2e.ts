@@ -80,7 +80,7 @@ describe('logs and traces of a running service', () => {
   /** The log entry of the request with this id; there must be only one. */
   async function entryOf(requestId: string): Promise<Record<string, unknown>> {
     await service.waitFor(new RegExp(`"requestId":"${requestId}"`));
-    const lines = service.stdout.split('\n').filter((line) => line.includes(requestId));
+    const lines = service.stdout.split('\n').filter((line) => line.includes(`"${requestId}"`));
     expect(lines).toHaveLength(1);
     return JSON.parse(lines[0]!) as Record<string, unknown>;
   }
