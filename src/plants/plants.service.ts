@@ -60,7 +60,7 @@ export class PlantsService {
 
   /** @returns the outcome of each plant, in the same order */
   private async store(plants: readonly NewPlant[]): Promise<Outcome[]> {
-    // Of several plants with one id, only the first is sent: a returned id then belongs to one plant.
+    // If several plants have one id, only the first is sent: a returned id then belongs to one plant.
     const firsts = new Map<bigint, NewPlant>();
     for (const plant of plants) {
       if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
