@@ -30,7 +30,8 @@ export class AppModule {
         HealthModule,
       ],
       providers: [
-        // The guard runs before every route of a controller; the filter sends what a route, guard or middleware throws.
+        // The guard runs before every route of a controller. The filter turns every error that a route, a guard or a
+        // middleware throws into a response.
         { provide: APP_GUARD, useClass: BearerGuard },
         { provide: APP_FILTER, useClass: ErrorFilter },
         // Not in DatabaseModule: the commands import that module, too, and have no metrics.

@@ -17,7 +17,7 @@ import { buildDocument } from './openapi/document.js';
 import { serveDocument } from './openapi/serve-document.js';
 
 /**
- * Builds the service. Production and tests use only this function.
+ * Builds the service. Production and tests build it with this function and no other.
  *
  * @param config with the address of a database whose schema is up to date
  * @returns the application, initialised and not yet listening
@@ -34,7 +34,7 @@ export async function createApp(
     { bodyParser: false, abortOnError: false, logger: false },
   );
   const observer = app.get(RequestObserver);
-  // Every request passes these in this order, before its route and the guard.
+  // These middlewares run for every request, in this order, before the guard and the route.
   app.use(
     observer.observe,
     noSniff,

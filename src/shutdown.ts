@@ -16,8 +16,8 @@ const CLOSE_TIMEOUT_MS = 1000;
  * Stops the service without losing a request: readiness fails; after a delay no connection is accepted; requests in
  * flight get their responses and their connections close; then the connections to the database close.
  *
- * The delay gives load balancers time to notice. After the delay and the time-out, in milliseconds, requests that are
- * still in flight are refused and their connections closed.
+ * `shutdownDelay` gives load balancers time to notice. Requests that are still in flight `shutdownTimeout` after the
+ * delay are refused, and their connections are closed. Both are milliseconds.
  */
 export async function stopApp(
   app: NestExpressApplication,

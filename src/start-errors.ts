@@ -13,7 +13,7 @@ const LISTEN_ERRORS: Readonly<Record<string, string>> = {
 /** @returns the message for the operator: one sentence or two, or a stack trace if the fault is in the service */
 export function explainStartError(error: unknown): string {
   if (!(error instanceof Error)) return inspect(error);
-  // Two classes, because config/ imports nothing.
+  // Two classes: ConfigError cannot extend StartError, because config/ imports no other folder of src/.
   if (error instanceof StartError || error instanceof ConfigError) return error.message;
   if (isDatabaseError(error)) return `The database refused: ${describeDatabaseError(error)}.`;
   const { syscall, code, address, hostname, port } = error as NodeJS.ErrnoException & {

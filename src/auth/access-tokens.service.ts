@@ -25,7 +25,7 @@ const RECORD_USE = `
 /** Few enough rows for a statement to end well before its time-out. */
 const PAGE_SIZE = 5000;
 
-/** Unlikely as the name of a client: every start deletes all tokens of this name. */
+/** A name that no client is likely to have, because every start with the embedded Postgres deletes its tokens. */
 const DEVELOPMENT = 'development (made at the start)';
 
 /**
@@ -152,7 +152,7 @@ async function insert(
   return token;
 }
 
-/** The oldest first. */
+/** The live tokens that match `where`, the oldest first. With `isForUpdate`, their rows are locked. */
 function findLive(
   manager: EntityManager,
   where: FindOptionsWhere<AccessTokenEntity>,

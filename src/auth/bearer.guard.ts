@@ -26,7 +26,7 @@ export class BearerGuard extends AuthGuard('bearer') {
   override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const request = requestOf(context);
     const token = bearerToken(request.headers.authorization);
-    // Also on public routes, so that the log entry names the token.
+    // Also on public routes, so that the log entry names a token whose verdict is cached.
     request.user = token === undefined ? undefined : this.tokenVerifier.findCached(token);
     if (
       request.user !== undefined ||
@@ -43,7 +43,7 @@ export class BearerGuard extends AuthGuard('bearer') {
     return this.reflector.getAllAndOverride(Public, targets) === true;
   }
 
-  /** The token for metrics is checked without the database: metrics are needed most while the database cannot be reached. */
+  /** The metrics token is checked without the database: metrics are needed most while the database is unavailable. */
   private isMetricsToken(token: string | undefined, context: ExecutionContext): boolean {
     const hash = this.config.auth.metricsTokenHash;
     if (hash === undefined || token === undefined) return false;
@@ -52,8 +52,8 @@ export class BearerGuard extends AuthGuard('bearer') {
   }
 
   /**
-   * Passport gets only the Authorization header, with one space. From the whole request, the strategy would also take a
-   * token from the query or the body, and queries end up in logs; it would refuse a second space.
+   * Passport gets only the Authorization header, with one space before the token. From the whole request, the strategy
+   * would also accept a token in the body or in the query, which ends up in logs, and would refuse a second space.
    */
   override getRequest(context: ExecutionContext): object {
     const request = requestOf(context);
@@ -66,7 +66,7 @@ export class BearerGuard extends AuthGuard('bearer') {
     }
     return {
       headers: { authorization: `Bearer ${TOKEN.test(token) ? token : INVALID_TOKEN}` },
-      // Undefined when the connection is closed; the response is not read then.
+      // `ip` is undefined only when the connection is closed. Any address will do then: nobody reads the response.
       address: request.ip ?? '::',
     };
   }
@@ -91,8 +91,8 @@ export class BearerGuard extends AuthGuard('bearer') {
 }
 
 /**
- * The form of a token, RFC 6750 section 2.1. The strategy refuses a token of another form before it calls `validate`. The
- * guard sends `-` instead: it is well-formed and never valid, so the attempt counts as a failure.
+ * The form of a token, RFC 6750 section 2.1. The strategy refuses a token of another form before it calls `validate`,
+ * which counts failures. Instead of such a token, the guard passes `-` to the strategy: well-formed, but never valid.
  */
 const TOKEN = /^[\w.~+/-]+=*$/;
 const INVALID_TOKEN = '-';

@@ -49,16 +49,17 @@ export class FailedAttempts {
    * @param isNeeded called again after each wait, because another request may have sent the same token
    * @param lookUp must begin before it returns, so that `isNeeded` takes it into account
    * @returns undefined when the look-up is not needed any more
-   * @throws TooManyAttemptsError when the address has used up its failures; ServiceError overloaded; any error of `lookUp`
+   * @throws TooManyAttemptsError when the address has used up its failures; ServiceError overloaded after `maxWait`;
+   *   any error of `lookUp`
    */
-  async run<Verdict extends object>(
+  async run<Result extends object>(
     address: string,
     isNeeded: () => boolean,
-    lookUp: () => Promise<Verdict>,
-  ): Promise<Verdict | undefined> {
+    lookUp: () => Promise<Result>,
+  ): Promise<Result | undefined> {
     const network = networkOf(address);
     const startedAt = performance.now();
-    // Also for a token that is known to be invalid, and needs no look-up.
+    // Also before the loop: a token that is known to be invalid needs no look-up, but counts as a failure.
     this.refuseIfTooMany(network);
     while (isNeeded()) {
       this.refuseIfTooMany(network);

@@ -10,7 +10,7 @@ import { FailedAttempts } from './failed-attempts.js';
 import { JwtVerifier } from './jwt-verifier.js';
 import { VerdictCache, type Verdict } from './verdict-cache.js';
 
-/** As often as the statement writes the last use; more often would run it in vain. */
+/** The interval in the condition of RECORD_USE: with a shorter one, the statement would often change nothing. */
 const USE_INTERVAL_MS = 60_000;
 
 /** How tokens of one format are looked up and limited. */
@@ -60,7 +60,11 @@ export class TokenVerifierService {
     });
   }
 
-  /** @returns the caller with this token, if a verdict is cached. Nearly every token is judged here, without a promise. */
+  /**
+   * Nearly every token is judged here, without a promise.
+   *
+   * @returns the caller with this token, if the verdict that it is valid is cached
+   */
   findCached(token: string): Caller | undefined {
     const key = keyOf(token);
     const verdict = this.verdicts.get(key);
@@ -103,18 +107,18 @@ export class TokenVerifierService {
     const { failedAttempts, lookUps } = this.sourceOf(token);
     const isNeeded = () =>
       !this.verdicts.isInvalid(key) && this.verdicts.get(key) === undefined && !lookUps.has(key);
-    const verdict = await failedAttempts.run(address, isNeeded, async () => {
+    const judged = await failedAttempts.run(address, isNeeded, async () => {
       const caller = await this.lookUp(key, token);
       // Counted here, before the next request of the address continues.
       if (caller === undefined) failedAttempts.count(address);
       return { caller };
     });
-    if (verdict !== undefined) return verdict.caller;
+    if (judged !== undefined) return judged.caller;
     if (this.verdicts.isInvalid(key)) {
       failedAttempts.count(address);
       return undefined;
     }
-    // A look-up in flight counts only for the request that began it.
+    // Otherwise, this joins the look-up in flight. Its failure counts once, for the request that began it.
     return this.verdicts.get(key)?.caller ?? this.lookUp(key, token);
   }
 

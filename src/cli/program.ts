@@ -6,7 +6,7 @@ import { addTokenCommands } from './token-commands.js';
 // Nest, TypeORM and the database are imported by the commands that need them, because they take longer to load
 // than everything else that a help text or a usage error needs.
 
-/** A token, a part of one, or possibly the rest of one without its beginning. */
+/** A token or a part of one: with the prefix, or possibly without it. */
 const TOKEN_PARTS = /plantstore_\w*|[0-9A-Za-z]{20,}/gi;
 
 /**

@@ -154,7 +154,7 @@ function noLiveToken(text: string): CommandError {
 
 const NAME = /^(?=.*[\p{L}\p{N}])[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,100}$/u;
 
-/** Names are shown in lists and logs, so they must be readable, and no tokens. */
+/** Names are shown in lists and logs, so a name must be readable, and must not be a token. */
 function checkName(name: string): void {
   if (mayContainAccessToken(name)) {
     throw new UsageError(

@@ -1,7 +1,10 @@
 import type { AppConfig } from '../config/config.js';
 import type { Snapshot } from './worker-metrics.js';
 
-/** The first message to a worker. It is not in the environment, where other programs could read the password. */
+/**
+ * The first message to a worker. The settings are not passed in environment variables: other programs could read the
+ * password of the database there.
+ */
 export interface WorkerSettings {
   /** The number of the worker, from 1. */
   readonly worker: number;

@@ -12,10 +12,10 @@ import { stopApp } from '../shutdown.js';
 import type { ToPrimary, ToWorker, WorkerSettings } from './messages.js';
 import { takeSnapshot } from './worker-metrics.js';
 
-/** The greatest age of a worker's metrics in /metrics. A worker that is killed loses the metrics of this time. */
+/** How often a worker sends its metrics to the primary. A killed worker loses at most the metrics of one interval. */
 const SNAPSHOT_INTERVAL_MS = 1000;
 
-/** Set when it listens: an app that is still starting has nothing to finish. */
+/** Set when the app listens: before that, it has no requests, and `stop` need not stop it gracefully. */
 let listeningApp: NestExpressApplication | undefined;
 let stopTracing: (() => Promise<void>) | undefined;
 const scrapes: PromiseWithResolvers<string>[] = [];
@@ -65,7 +65,8 @@ function send(message: ToPrimary, onSent: () => void = () => undefined): void {
   process.send!(message, undefined, {}, onSent);
 }
 
-// A terminal and systemd send signals to every process. A worker ignores them, because the primary sends it a message.
+// A terminal and systemd send signals to every process of the service. Workers ignore these signals: the primary sends
+// them the message `stop` instead.
 process.on('SIGTERM', () => undefined);
 process.on('SIGINT', () => undefined);
 

@@ -39,7 +39,7 @@ export class Workers {
     process.on('exit', () => this.kill());
     const { http, workers } = this.config;
     // With `reusePort`, a second Plant Store of the same user could listen on the same port unnoticed: this check detects
-    // it, right before the first worker starts. Of port 0, all workers need the one port that is found here.
+    // it, right before the first worker starts. For port 0, the system chooses a port here, which all workers use.
     const port = await tryAddress(http.host, http.port);
     this.config = { ...this.config, http: { ...http, port } };
     const url = await this.startWorker(1);
@@ -139,7 +139,7 @@ export class Workers {
       }
     });
     send(child, settings);
-    // "exit" may come before the last message, and does not come at all if the process could not be created.
+    // Not the event `exit`: it may come before the last message, and never comes if the process could not be created.
     const ending = await new Promise<string>((resolve) => {
       child.once('close', (code, signal) => resolve(signal ?? `exit code ${code}`));
     });

@@ -10,7 +10,7 @@ const ONE_HOST =
 
 const PRIMARY = 'must have no target_session_attrs, or read-write: the service needs the primary';
 
-/** The values of libpq that a primary fulfils. */
+/** The values of libpq's target_session_attrs that a primary fulfils. */
 const PRIMARY_ATTRS: readonly unknown[] = [undefined, 'any', 'read-write', 'primary'];
 
 /**
@@ -23,22 +23,23 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
   const [, authority, path = '', query = ''] =
     /^postgres(?:ql)?:\/\/([^/?#]*)([^?#]*)([^#]*)/i.exec(text) ?? [];
   if (authority === undefined) return MUST_BE;
-  // An @ behind the first / or ? means that this character belongs to the user or the password. pg would take the
-  // rest for host, database or parameters, which appear in messages.
+  // An @ after the first / or ? shows that this / or ? is an unescaped character of the user or the password. pg would
+  // take the rest of the password for the host, the database or the parameters, which appear in messages.
   if (path.includes('@') || query.includes('@')) return MUST_ESCAPE;
   // With two @, one is an unescaped character of the password, or a mistyped colon.
   if (authority.split('@').length > 2) return MUST_ESCAPE;
   // pg ignores everything from a # on.
   if (text.includes('#')) return MUST_ESCAPE;
-  // A list of hosts with ports is no URL.
+  // pg knows no lists of hosts, and a list with ports is not a valid URL.
   if (authority.slice(authority.indexOf('@') + 1).includes(',')) return ONE_HOST;
   try {
     decodeURIComponent(text);
-    // Parsed by pg's own parser: it accepts addresses that are no URL, such as one with an empty host, and reads the files.
+    // Parsed with pg's own parser. It accepts addresses that are not URLs, such as one with an empty host, and reads
+    // the certificate files that the parameters name.
     const { host, port, ...parameters } = parse(urlForPg(text)) as ReturnType<typeof parse> & {
       target_session_attrs?: string;
     };
-    // pg knows no lists of hosts: it would look for a host with this name.
+    // A list may also be in the parameter `host` or be escaped: pg would look for one host with this name.
     if (host?.includes(',')) return ONE_HOST;
     if (!PRIMARY_ATTRS.includes(parameters.target_session_attrs)) return PRIMARY;
     return !port || (/^\d{1,5}$/.test(port) && Number(port) <= 65535) ? undefined : MUST_BE;

@@ -53,7 +53,7 @@ async function openEmbedded(
       const joined = await joinEmbeddedPostgres(dataDir);
       if (joined !== undefined && mayJoin) return joined;
       await joined?.close();
-      // A service keeps the folder open. A command, which nothing can join, ends soon.
+      // Only a service can be joined, and it keeps the folder open. Otherwise a command has it open, which ends soon.
       if (joined !== undefined || Date.now() > deadline) throw error;
       await delay(RETRY_INTERVAL_MS);
     }

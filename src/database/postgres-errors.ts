@@ -89,7 +89,7 @@ export function isTableMissing(error: unknown): boolean {
   return isOneOf(['42P01'], error);
 }
 
-/** No retry will help: the address or the credentials are wrong. */
+/** No retry will help: the address, the credentials or the privileges are wrong. */
 export function isMisconfigured(error: unknown): boolean {
   return isOneOf(MISCONFIGURED, error);
 }

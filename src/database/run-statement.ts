@@ -36,7 +36,7 @@ export async function runStatement<Row extends object>(
   }
 }
 
-/** Pools whose pooler or server does not keep prepared statements. */
+/** Pools on which a prepared statement failed: no more statements are prepared for them. */
 const poolsWithoutNames = new WeakSet<Pool>();
 
 /**
@@ -60,12 +60,12 @@ async function query<Row extends object>(
   }
 }
 
-/** The function of Postgres that waits for standbys. The text of its warning depends on the language of the server. */
+/** The function of Postgres that waits for standbys. Its warning is recognized by this name: the text is translated. */
 const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN';
 
 /**
- * Runs a statement, and believes its commit only if that waited for the standbys: when an administrator cancels the wait,
- * Postgres commits on this server alone, and reports success with a warning.
+ * Runs a statement, and succeeds only if the commit waited for the standbys. If an administrator cancels the wait,
+ * Postgres commits on this server alone and reports success with a warning: this function throws an error instead.
  *
  * @throws ServiceError databaseUnavailable when the wait was cancelled; or the error of the connection or the statement
  */
@@ -97,7 +97,10 @@ async function queryReplicated<Row extends object>(
 
 const names = new Map<string, string>();
 
-/** A hash of the text: where a pooler gives two versions of the service one connection, a name has one meaning. */
+/**
+ * A hash of the text, so that a name means the same statement in all versions of the service: a pooler may give one
+ * connection to two of them.
+ */
 function nameOf(text: string): string {
   return names.getOrInsertComputed(text, () => `plant_store_${hash('sha256', text).slice(0, 16)}`);
 }

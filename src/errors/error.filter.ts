@@ -26,13 +26,16 @@ export function toServiceError(thrown: unknown): ServiceError {
   );
 }
 
-/** Whether this is a 4xx of Nest, or of Express (package http-errors). */
+/** Whether the error has a 4xx status, set by Nest or by Express (package http-errors). */
 function isBadRequest(thrown: unknown): boolean {
   const status = thrown instanceof HttpException ? thrown.getStatus() : exposedStatus(thrown);
   return typeof status === 'number' && status >= 400 && status < 500;
 }
 
-/** The `status` of an error of http-errors. Errors of HTTP clients have a `status`, too; only http-errors sets `expose`. */
+/**
+ * The `status` of an error of http-errors. An error of an HTTP client also has a `status`, but not `expose`, which only
+ * http-errors sets.
+ */
 function exposedStatus(thrown: unknown): unknown {
   return thrown instanceof Error && 'expose' in thrown && thrown.expose && 'status' in thrown
     ? thrown.status

@@ -30,7 +30,7 @@ export function sentError(response: ServerResponse): ServiceError | undefined {
   return sentErrors.get(response);
 }
 
-/** Sends the Error schema and the header fields of the error. */
+/** Sends an error as a response: its status, its header fields, and a body as in the schema `Error`. */
 export function sendError(
   request: IncomingMessage,
   response: ServerResponse,
@@ -59,8 +59,8 @@ export function sendError(
  */
 function discardBody(request: IncomingMessage, response: ServerResponse): void {
   const { expect, 'content-length': length } = request.headers;
-  // A client that asked for permission (100 Continue) and did not get it may send the body or not: the connection
-  // cannot be used again (RFC 9110 section 10.1.1).
+  // A client that sent `Expect: 100-continue` and gets an error instead of 100 may or may not send the body: the
+  // connection cannot be used again (RFC 9110 section 10.1.1).
   const isShort =
     expect === undefined && length !== undefined && Number(length) <= DISCARD_LIMIT_BYTES;
   if (!isShort) response.setHeader('Connection', 'close');

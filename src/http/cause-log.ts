@@ -9,24 +9,28 @@ const INTERVAL_MS = 1000;
  * requests fail for one cause, and its stack in the log entry of each would fill a disk.
  */
 export class CauseLog {
-  private readonly waiting = new Map<ErrorCode, ServiceError[]>();
+  /** The failures since the last entry, by error number. */
+  private readonly waiting = new Map<ErrorCode, { count: number; last?: ServiceError }>();
 
   constructor(private readonly logger: Logger) {}
 
   add(error: ServiceError): void {
     const waiting = this.waiting.get(error.code);
-    if (waiting === undefined) this.write([error]);
-    else waiting.push(error);
+    if (waiting === undefined) {
+      this.write(error, 1);
+    } else {
+      waiting.count++;
+      waiting.last = error;
+    }
   }
 
-  private write(errors: readonly ServiceError[]): void {
-    const { code, message, cause } = errors.at(-1)!;
-    this.logger.error({ error: code, count: errors.length, err: cause }, message);
-    this.waiting.set(code, []);
+  private write({ code, message, cause }: ServiceError, count: number): void {
+    this.logger.error({ error: code, count, err: cause }, message);
+    const waiting: { count: number; last?: ServiceError } = { count: 0 };
+    this.waiting.set(code, waiting);
     setTimeout(() => {
-      const waiting = this.waiting.get(code)!;
       this.waiting.delete(code);
-      if (waiting.length > 0) this.write(waiting);
+      if (waiting.last !== undefined) this.write(waiting.last, waiting.count);
     }, INTERVAL_MS).unref();
   }
 }

@@ -8,7 +8,7 @@ const FLUSH_INTERVAL_MS = 100;
 
 /**
  * Several workers write to one pipe, where writes of more than PIPE_BUF, 4096 bytes, could mix. The limit is
- * half of that, because a character may have several bytes.
+ * half of that, as a margin for characters of more than one byte.
  */
 const WORKER_BUFFER_LENGTH = 2048;
 
@@ -17,7 +17,7 @@ let output: DestinationStream | undefined;
 /**
  * One buffered stream for the process. It is flushed when the process exits, also after an error.
  *
- * pino's own buffer (minLength) takes twice the time: with every log entry it copies all that it holds.
+ * pino's own buffer (minLength) takes twice the time: with every log entry, pino copies the whole buffer.
  */
 function standardOutput(bufferLength: number): DestinationStream {
   if (output === undefined) {

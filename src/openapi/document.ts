@@ -43,7 +43,10 @@ export function buildDocument(app: INestApplication, baseUrl = DEFAULT_BASE_URL)
   };
 }
 
-/** The generator repeats inherited properties: a schema with all properties of another one becomes its extension. */
+/**
+ * The generator repeats inherited properties in the schema of a subclass. Here, a schema that has all properties of
+ * another schema is changed to refer to that schema with `allOf`, and to list only its own properties.
+ */
 function withInheritance(schemas: Record<string, Schema>): Record<string, Schema> {
   const entries = Object.entries(schemas);
   return Object.fromEntries(

@@ -22,8 +22,9 @@ interface Queued<Item, Outcome> {
 type Result<Outcome> = { readonly outcome: Outcome } | { readonly error: unknown };
 
 /**
- * A longer queue is sent in halves. If one batch took the whole queue, the service would be idle while the database stores
- * it, and the database while the service writes the responses.
+ * The longest queue that one batch takes as a whole. From a longer queue, a batch takes half, but at least this many
+ * items. If one batch took a long queue as a whole, the service would be idle while the database stores the batch, and
+ * the database would be idle while the service writes the responses.
  */
 const MAX_UNDIVIDED = 32;
 
@@ -50,8 +51,8 @@ export class Batcher<Item, Outcome> {
 
   /**
    * @returns the outcome of this item
-   * @throws ServiceError overloaded when the queue is full, or this item was in it for too long; or the error of
-   *   `run` for a batch of this item alone
+   * @throws ServiceError overloaded when the queue is full, or this item was in it for too long; a ServiceError of
+   *   `run` for any batch; another error of `run` only for a batch of this item alone
    */
   add(item: Item): Promise<Outcome> {
     if (this.queue.length >= this.limits.queued) return Promise.reject(overloaded());

@@ -8,11 +8,11 @@ import { PlantEntity } from './plant.entity.js';
 
 /**
  * The first plant with an id wins. RETURNING lists the inserted ids; the row count of the result is not reliable, because
- * Citus counts the rows of the SELECT below. One plant alone is cheaper with VALUES.
+ * Citus counts the rows of the SELECT in INSERT_MANY. One plant alone is cheaper with VALUES.
  *
- * A plant that is there already is locked, and never changed. The lock makes the commit wait for the standbys that the
- * database is set to wait for: a plant that became visible before they had it, as after a crash, can be lost in a
- * fail-over, and must not be acknowledged.
+ * `DO UPDATE … WHERE false` locks a plant that is already stored, and never changes it. Because of the lock, the commit
+ * waits for the synchronous standbys. A stored plant may not have reached them yet, for example after a crash: it could
+ * be lost in a fail-over, so it must not be acknowledged without this wait.
  */
 const LOCK_STORED = `
   ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE false

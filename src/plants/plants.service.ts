@@ -77,7 +77,7 @@ export class PlantsService {
       const { id } = plant;
       const storedOrSent = created.has(id) ? firsts.get(id) : stored.get(id);
       if (storedOrSent === plant) return 'created';
-      // An administrator deleted the row after the insert: no outcome is true, so the request fails.
+      // An administrator deleted the row between the two statements: no outcome is true, so this batch fails.
       if (storedOrSent === undefined) throw new Error(`Plant ${id} was neither inserted nor found`);
       return isSamePlant(plant, storedOrSent) ? 'repeated' : 'refused';
     });

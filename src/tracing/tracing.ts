@@ -50,7 +50,7 @@ export function withRequestSpan(span: Span | undefined, work: () => void): void 
   else context.with(trace.setSpan(ROOT_CONTEXT, span), work);
 }
 
-/** Runs `work` in a child span of the request's. If `work` returns a promise, the span ends when it settles. */
+/** Runs `work` in a child of the request's span. If `work` returns a promise, the child ends when that settles. */
 export function inSpan<Result>(name: string, attributes: Attributes, work: () => Result): Result {
   if (tracer === undefined || trace.getActiveSpan() === undefined) return work();
   return tracer.startActiveSpan(name, { kind: SpanKind.CLIENT, attributes }, (span) => {

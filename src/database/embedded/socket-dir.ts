@@ -14,7 +14,7 @@ export function socketIn(dir: string): string {
 const MAX_SOCKET_PATH_BYTES = 103;
 
 /**
- * @param resources removes the symbolic link, if one was needed
+ * @param resources gets the symbolic link, if one is needed, and removes it when disposed
  * @returns the data folder, under a name that is short enough for the path of a socket
  */
 export async function openSocketDir(
@@ -28,7 +28,7 @@ export async function openSocketDir(
 }
 
 /**
- * @param resources removes the folder
+ * @param resources gets the folder, and removes it when disposed
  * @returns a new folder that only this user can use
  */
 export async function makePrivateDir(resources: AsyncDisposableStack): Promise<string> {

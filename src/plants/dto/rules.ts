@@ -31,7 +31,7 @@ export function IsExactText(): PropertyDecorator {
   );
 }
 
-/** @param problemOf the message about an invalid value, behind the name of the property */
+/** @param problemOf returns the message about an invalid value; the name of the property is put before it */
 function rule(
   name: string,
   isValid: (value: unknown) => boolean,
