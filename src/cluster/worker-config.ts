@@ -24,7 +24,7 @@ export function workerConfig(config: AppConfig, worker: number): AppConfig {
     database: {
       ...database,
       poolSize,
-      // Of two connections or more, one is reserved for tokens and readiness, which would otherwise wait behind the
+      // One of two or more connections is reserved for tokens and readiness, which would otherwise wait behind the
       // batches.
       batchesInFlight: Math.max(1, Math.min(divide(database.batchesInFlight), poolSize - 1)),
     },

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { runCommand, type Command } from '../setup/command.js';
+import {
+  createToken,
+  postPlant,
+  startOn,
+  stop,
+  type BuiltService,
+} from '../setup/built-service.js';
 import { startPostgresServer, type PostgresServer } from '../setup/postgres-server.js';
 import { until } from '../setup/until.js';
 
@@ -8,18 +14,13 @@ const MISSING_STANDBY = 'ghost';
 
 describe('a service whose database waits for a standby that is away', () => {
   let server: PostgresServer;
-  let command: Command;
-  let url: string;
+  let service: BuiltService;
   let token: string;
 
   beforeAll(async () => {
     server = await startPostgresServer();
-    const env = { PORT: '0', DATABASE_URL: server.url, DATABASE_TIMEOUT_MS: '5000' };
-    const create = runCommand(['dist/cli.js', 'token', 'create', 'test'], env);
-    expect(await create.exit()).toBe(0);
-    token = create.stdout.trim();
-    command = runCommand(['dist/main.js'], env);
-    url = (await command.waitFor(/listens on (http:[^"]+)/))[1]!;
+    token = await createToken(server.url);
+    service = await startOn(server.url, { DATABASE_TIMEOUT_MS: '5000' });
   });
   beforeEach(async () => {
     await waitForStandby('');
@@ -28,8 +29,7 @@ describe('a service whose database waits for a standby that is away', () => {
     await waitForStandby(MISSING_STANDBY);
   });
   afterAll(async () => {
-    command.process.kill('SIGTERM');
-    await command.exit();
+    await stop(service);
     await server.close();
   });
 
@@ -45,11 +45,7 @@ describe('a service whose database waits for a standby that is away', () => {
   }
 
   async function post(id: number): Promise<{ status: number; error?: number }> {
-    const response = await fetch(`${url}/plants`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ id, name: 'a' }),
-    });
+    const response = await postPlant(service, token, id);
     const { error } = (await response.json()) as { error?: number };
     return { status: response.status, ...(error !== undefined && { error }) };
   }

@@ -1,6 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { runCommand, type Command } from '../setup/command.js';
+import {
+  createToken,
+  postPlant,
+  startOn,
+  stop,
+  type BuiltService,
+} from '../setup/built-service.js';
 import { startLoad, stopLoads } from '../setup/load.js';
 import { childrenOf } from '../setup/processes.js';
 import {
@@ -12,40 +18,9 @@ import { until } from '../setup/until.js';
 
 afterEach(stopLoads);
 
-/** A built service on the server, as an operator runs it. */
-async function startOn(
-  databaseUrl: string,
-  env: Record<string, string> = {},
-): Promise<{ command: Command; url: string }> {
-  const command = runCommand(['dist/main.js'], { PORT: '0', DATABASE_URL: databaseUrl, ...env });
-  const [, url] = await command.waitFor(/listens on (http:[^"]+)/);
-  return { command, url: url! };
-}
-
-async function createToken(databaseUrl: string): Promise<string> {
-  const create = runCommand(['dist/cli.js', 'token', 'create', 'load'], {
-    DATABASE_URL: databaseUrl,
-  });
-  expect(await create.exit()).toBe(0);
-  return create.stdout.trim();
-}
-
-async function stop({ command }: { command: Command }): Promise<void> {
-  command.process.kill('SIGTERM');
-  expect(await command.exit()).toBe(0);
-}
-
-function postPlant({ url }: { url: string }, token: string, id: number): Promise<Response> {
-  return fetch(`${url}/plants`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ id, name: 'a' }),
-  });
-}
-
 describe('a service on a server that fails', () => {
   let server: PostgresServer;
-  let service: Awaited<ReturnType<typeof startOn>>;
+  let service: BuiltService;
   let token: string;
 
   beforeAll(async () => {
@@ -187,7 +162,7 @@ describe('a service beside other writers of the same plants', () => {
   }
 
   /** Waits until this many plants are in the queue for a batch. */
-  async function queued({ url }: { url: string }, count: number): Promise<void> {
+  async function queued({ url }: BuiltService, count: number): Promise<void> {
     for (;;) {
       const response = await fetch(`${url}/metrics`, {
         headers: { authorization: `Bearer ${token}` },
