@@ -18,6 +18,7 @@ export default {
     ],
   },
   globalSetup: './test/setup/global-setup.ts',
+  globalTeardown: './test/setup/global-teardown.ts',
   // A limit for what hangs, not a measure: a busy machine needs several times as long as an idle one.
   testTimeout: 60_000,
   // More than two cores, which is the smallest machine: tests mostly wait for processes and databases.

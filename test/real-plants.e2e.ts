@@ -21,13 +21,16 @@ it('992 real plants, with ids beyond 2^53, are stored exactly, and are the same 
   const byId = plants.toSorted((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
 
   for (const _round of [1, 2]) {
-    const responses = await Promise.all(
-      plants.map(({ id, name, tag }) => {
-        const rest = JSON.stringify(tag === null ? { name } : { name, tag }).slice(1);
-        return service.post(`{"id":${id},${rest}`);
-      }),
-    );
-    expect(responses.filter((response) => response.status !== 200)).toEqual([]);
+    // A hundred at a time: a busy machine refuses a thousand at once, as it should.
+    for (let from = 0; from < plants.length; from += 100) {
+      const responses = await Promise.all(
+        plants.slice(from, from + 100).map(({ id, name, tag }) => {
+          const rest = JSON.stringify(tag === null ? { name } : { name, tag }).slice(1);
+          return service.post(`{"id":${id},${rest}`);
+        }),
+      );
+      expect(responses.filter((response) => response.status !== 200)).toEqual([]);
+    }
     expect(await service.storedPlants()).toEqual(byId);
   }
 });

@@ -1,11 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { afterAll } from '@jest/globals';
 import pg from 'pg';
-import {
-  startEmbeddedPostgres,
-  type EmbeddedPostgres,
-} from '../../src/database/embedded/embedded-postgres.js';
+import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
 import { makeDataDir } from './data-dir.js';
 
 /** An empty database that no other test uses. */
@@ -24,35 +20,41 @@ export function openTestDatabase(): Promise<TestDatabase> {
   return serverUrl === undefined ? openEmbedded() : openSchema(serverUrl);
 }
 
-/** The servers of this test file that no test uses now: starting one takes a second, emptying one takes much less. */
-const idleServers: EmbeddedPostgres[] = [];
-
-afterAll(async () => {
-  for (const server of idleServers) await server.close();
-});
+/**
+ * Global setup starts an embedded server for each worker of Jest, which runs one test file after the other: starting a
+ * server takes a second, emptying it takes much less.
+ */
+let isWorkerServerFree = true;
 
 async function openEmbedded(): Promise<TestDatabase> {
-  const server = idleServers.pop() ?? (await startServer());
-  const client = await connect(server.url);
+  if (!isWorkerServerFree) return startEmbedded();
+  isWorkerServerFree = false;
+  const urls = JSON.parse(process.env['TEST_EMBEDDED_URLS']!) as string[];
+  const url = urls[Number(process.env['JEST_WORKER_ID']) - 1]!;
+  const client = await connect(url);
   // All connections share one session, so the settings of the last test are still in force.
   await client.query('DISCARD ALL');
   await client.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public');
+  return {
+    url,
+    query: (sql, parameters) => rowsOf(client, sql, parameters),
+    async close() {
+      await client.end();
+      isWorkerServerFree = true;
+    },
+  };
+}
+
+/** For a test that needs another database at the same time. */
+async function startEmbedded(): Promise<TestDatabase> {
+  const dataDir = await makeDataDir();
+  const server = await startEmbeddedPostgres(dataDir, true);
+  const client = await connect(server.url);
   return {
     url: server.url,
     query: (sql, parameters) => rowsOf(client, sql, parameters),
     async close() {
       await client.end();
-      idleServers.push(server);
-    },
-  };
-}
-
-async function startServer(): Promise<EmbeddedPostgres> {
-  const dataDir = await makeDataDir();
-  const server = await startEmbeddedPostgres(dataDir, true);
-  return {
-    url: server.url,
-    async close() {
       await server.close();
       await rm(dataDir, { recursive: true });
     },

@@ -1,22 +1,59 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rename, rm, statfs } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rename, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Config } from 'jest';
+import type { Config } from '@jest/types';
+import type * as Embedded from '../../src/database/embedded/embedded-postgres.js';
+
+declare global {
+  /** The servers that global setup started, for global teardown. */
+  var embeddedServers: { close(): Promise<void> }[] | undefined;
+}
 
 /**
- * Makes an empty embedded database for all tests to copy. That takes seconds, so the database is kept between runs,
- * one for each version of PGlite.
+ * Prepares what the test files share: an empty embedded database to copy, and for end-to-end tests a running server
+ * for each worker of Jest.
  */
-export default async function globalSetup({ rootDir }: Config): Promise<void> {
-  const modules = join(rootDir!, 'node_modules');
+export default async function globalSetup(
+  { maxWorkers }: Config.GlobalConfig,
+  { rootDir, testRegex }: Config.ProjectConfig,
+): Promise<void> {
+  process.env['TEST_TEMPLATE_DIR'] = await openTemplate(rootDir);
+  process.env['TEST_DATA_ROOT'] = (await hasRoom(MEMORY)) ? MEMORY : tmpdir();
+  const isEndToEnd = testRegex.some((regex) => new RegExp(regex).test('.e2e.ts'));
+  if (isEndToEnd && process.env['TEST_DATABASE_URL'] === undefined) {
+    await startServers(rootDir, maxWorkers);
+  }
+}
+
+/** An empty embedded database takes seconds to make, so it is kept between runs, one for each version of PGlite. */
+async function openTemplate(rootDir: string): Promise<string> {
+  const modules = join(rootDir, 'node_modules');
   const manifest = await readFile(join(modules, '@electric-sql/pglite/package.json'), 'utf8');
   const { version } = JSON.parse(manifest) as { version: string };
   const cache = join(modules, '.cache/plant-store');
   const template = join(cache, `pglite-${version}`);
   if (!existsSync(template)) await makeTemplate(cache, template);
-  process.env['TEST_TEMPLATE_DIR'] = template;
-  process.env['TEST_DATA_ROOT'] = (await hasRoom(MEMORY)) ? MEMORY : tmpdir();
+  return template;
+}
+
+async function startServers(rootDir: string, count: number): Promise<void> {
+  // The built file: in global setup, Jest does not map the name of a .js file to its .ts source.
+  const built = join(rootDir, 'dist/database/embedded/embedded-postgres.js');
+  const { startEmbeddedPostgres } = (await import(built)) as typeof Embedded;
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const dataDir = await mkdtemp(join(process.env['TEST_DATA_ROOT']!, 'plant-store-test-'));
+      await cp(process.env['TEST_TEMPLATE_DIR']!, join(dataDir, 'postgres'), { recursive: true });
+      const server = await startEmbeddedPostgres(dataDir, true);
+      return {
+        url: server.url,
+        close: () => server.close().then(() => rm(dataDir, { recursive: true })),
+      };
+    }),
+  );
+  process.env['TEST_EMBEDDED_URLS'] = JSON.stringify(servers.map(({ url }) => url));
+  globalThis.embeddedServers = servers;
 }
 
 /** A file system in memory, where Linux has one: a database is copied there ten times faster than to a disk. */
