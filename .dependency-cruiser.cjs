@@ -4,15 +4,15 @@ const modules = 'plants|auth|health|metrics';
 module.exports = {
   forbidden: [
     {
-      name: 'no-circles',
-      comment: 'Two files that need each other are one file, or three.',
+      name: 'no-cycles',
+      comment: 'Merge two files that import each other, or move their common part to a third file.',
       severity: 'error',
       from: {},
       to: { circular: true },
     },
     {
       name: 'errors-and-config-stand-alone',
-      comment: 'Everything may use them, so they use nothing of ours.',
+      comment: 'Every folder may import them, so they import no other folder.',
       severity: 'error',
       from: { path: '^src/(errors|config)/' },
       to: { path: '^src/', pathNot: '^src/(errors|config)/' },
@@ -31,7 +31,7 @@ module.exports = {
     },
     {
       name: 'plants-do-not-know-auth',
-      comment: 'Who may call is decided before a plant is looked at.',
+      comment: 'The guard judges the token before the service handles a plant.',
       severity: 'error',
       from: { path: '^src/plants/' },
       to: { path: '^src/auth/' },
@@ -99,7 +99,7 @@ module.exports = {
       },
     },
     {
-      name: 'nobody-is-forgotten',
+      name: 'no-unused-files',
       comment: 'A file that nothing imports is dead.',
       severity: 'error',
       from: {

@@ -1,4 +1,4 @@
-/** Two suites that differ in nothing but their place: units beside the code, end-to-end tests in test/. */
+/** Unit tests are beside the code (*.spec.ts); end-to-end tests are in test/ (*.e2e.ts). */
 export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/bench'],
@@ -19,8 +19,8 @@ export default {
   },
   globalSetup: './test/setup/global-setup.ts',
   globalTeardown: './test/setup/global-teardown.ts',
-  // A limit for what hangs, not a measure: a busy machine needs several times as long as an idle one.
+  // Ends only tests that hang: a busy machine needs several times as long as an idle one.
   testTimeout: 60_000,
-  // More than two cores, which is the smallest machine: tests mostly wait for processes and databases.
+  // More than the two cores of the smallest machine, because tests mostly wait for processes and databases.
   maxWorkers: 3,
 };

@@ -21,7 +21,7 @@ describe('drawChart', () => {
     expect(svg).toContain('a &lt; b &amp; c');
   });
 
-  it('has a line for each percentile, of the rates that were reached', () => {
+  it('has a line for each percentile, with the rates that were reached', () => {
     const missed: Summary = { ...RATE, rate: 5000, isReached: false };
     const svg = drawChart([SPEED, RATE, missed], '');
     expect(svg.match(/<polyline/g)).toHaveLength(2);

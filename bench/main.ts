@@ -28,13 +28,17 @@ const ALL_PARTS: readonly Part[] = ['speed', 'lone', 'rates', 'processes', 'tabl
 
 const program = new Command('npm run bench --')
   .description(
-    'Measures the Plant Store beside its peers, in alternating rounds on one Postgres: the server in DATABASE_URL, or one of its own.',
+    'Measures the Plant Store and its peers, in alternating rounds on one Postgres: the server in DATABASE_URL, or one that the benchmark starts.',
   )
-  .addOption(new Option('--quick', 'a minute: requests a second of one process').conflicts('full'))
-  .option('--full', 'everything in the table, with longer rounds: about twenty minutes')
+  .addOption(
+    new Option('--quick', 'measure only the throughput of one process: about a minute').conflicts(
+      'full',
+    ),
+  )
+  .option('--full', 'measure all parts, with longer rounds: about twenty minutes')
   .option('--check', 'exit with 1 when a target is missed')
   .addOption(
-    new Option('--parts <names...>', 'measure only these; "rates" needs "speed"').choices(
+    new Option('--parts <names...>', 'measure only these parts; "rates" needs "speed"').choices(
       ALL_PARTS,
     ),
   )
@@ -42,14 +46,14 @@ const program = new Command('npm run bench --')
   .option('--seconds <number>', 'length of a round', parseCount)
   .option('--rounds <number>', 'rounds of each contender', parseCount)
   .option('--rows <number>', 'rows of the full table', parseCount, 10_000_000)
-  .option('--requests <number>', 'requests until memory is compared', parseCount, 1_000_000)
+  .option('--requests <number>', 'requests after which memory is compared', parseCount, 1_000_000)
   .addOption(
     new Option('--generator <name>', 'load generator (default: wrk if it is installed)').choices([
       'wrk',
       'autocannon',
     ]),
   )
-  .option('--output <folder>', 'where the results go', 'bench/results');
+  .option('--output <folder>', 'folder for the results', 'bench/results');
 
 function parseCount(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Give a whole number above 0.');

@@ -125,7 +125,7 @@ export class Measurement {
     const { connections, requests } = this.plan;
     await this.withContenders(['ours'], async ([ours]) => {
       let sent = 0;
-      // The last tenth lies beyond the end, so that memory at the end is a median, too.
+      // After the last request, another tenth is sent, so that memory at the end is a median, too.
       while (sent < requests * 1.1) {
         const label = `memory, ${sent.toLocaleString('en')} of ${requests.toLocaleString('en')} requests`;
         const seconds = Math.min(MEMORY_ROUND_SECONDS, this.plan.seconds);

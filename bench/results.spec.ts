@@ -50,7 +50,7 @@ describe('ratiosOf', () => {
     expect(valueOf('7', [full, { ...half, throughput: 400 }])).toBeUndefined();
   });
 
-  it('compares memory over a tenth of the requests each', () => {
+  it('compares memory after all requests with memory after a tenth of them', () => {
     const memory = [10, 20, 30, ...Array<number>(7).fill(99), 40, 60];
     const rounds = memory.map((residentBytes) => round({ part: 'memory', residentBytes }));
     // 100 requests a round: the first one ends at a tenth, the tenth and later ones are beyond the end.

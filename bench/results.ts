@@ -178,7 +178,10 @@ export function rateOf(highest: number, fraction: number): number {
   return Math.round(highest * fraction);
 }
 
-/** Memory varies with the garbage collector, so beginning and end are medians over a tenth of the requests each. */
+/**
+ * Memory varies with the garbage collector, so both values are medians over a tenth of the requests: those after the first
+ * tenth, and those after all.
+ */
 function memoryRatio(rounds: readonly Round[], requests: number): number | undefined {
   const early: number[] = [];
   const late: number[] = [];

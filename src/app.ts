@@ -34,7 +34,7 @@ export async function createApp(
     { bodyParser: false, abortOnError: false, logger: false },
   );
   const observer = app.get(RequestObserver);
-  // These middlewares run for every request, in this order, before the guard and the route.
+  // These middlewares run for every request, in this order, before the route and its guard (app.module.ts).
   app.use(
     observer.observe,
     noSniff,

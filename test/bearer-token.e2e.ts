@@ -57,7 +57,7 @@ describe('a bearer token', () => {
   it.each([
     ['was never made', generateAccessToken()],
     ['has a wrong checksum', `plantstore_${'0'.repeat(49)}`],
-    ['is of another form', 'abc'],
+    ['has another form', 'abc'],
     ['has characters that no token has', '"><script>\'; DROP TABLE'],
     ['is very long', 'x'.repeat(8000)],
     ['is two tokens', 'abc abc'],
@@ -66,7 +66,7 @@ describe('a bearer token', () => {
     await expectInvalid(await postWith(`Bearer ${token}`));
   });
 
-  it('that is followed by anything else is 40101', async () => {
+  it('that is followed by other characters is 40101', async () => {
     await expectInvalid(await postWith(`Bearer ${service.token}x`));
     await expectInvalid(await postWith(`Bearer ${service.token} x`));
     await expectInvalid(await postWith(`Bearer ${service.token}, Bearer ${service.token}`));

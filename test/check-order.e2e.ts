@@ -71,7 +71,7 @@ describe('the checks come in order', () => {
     socket.destroy();
   });
 
-  it('the service closes a connection on which a body goes on without end after the response', async () => {
+  it('the service closes the connection if a body continues without end after the response', async () => {
     const socket = await openConnection(service.port);
     socket.on('error', () => undefined);
     socket.write(request('/plants', undefined, [JSON_TYPE, 'Transfer-Encoding: chunked']));

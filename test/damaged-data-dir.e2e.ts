@@ -33,7 +33,10 @@ describe('a data folder that cannot be used', () => {
   const damage: [string, (postgres: string) => Promise<unknown>][] = [
     ['without PG_VERSION', (postgres) => rm(join(postgres, 'PG_VERSION'))],
     ['of another version', (postgres) => writeFile(join(postgres, 'PG_VERSION'), '15\n')],
-    ['with half a pg_control', (postgres) => truncate(join(postgres, 'global/pg_control'), 100)],
+    [
+      'with a pg_control that is cut short',
+      (postgres) => truncate(join(postgres, 'global/pg_control'), 100),
+    ],
     [
       'that is empty',
       async (postgres) => {

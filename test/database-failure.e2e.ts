@@ -25,7 +25,7 @@ describe('while the database is away', () => {
   afterAll(() => service.close());
 
   it.each(['cut', 'freeze'] as const)(
-    '(%s) plants are refused with 503, and accepted again afterwards',
+    'plants are refused with 503, and accepted again afterwards (%s)',
     async (how) => {
       service.proxy[how]();
       expectUnavailable(await service.post('{"id":2,"name":"b"}'));
@@ -43,7 +43,7 @@ describe('while the database is away', () => {
     },
   );
 
-  it('a token that cannot be judged is 503, never 401', async () => {
+  it('a token that cannot be judged gets 503, never 401', async () => {
     const token = await service.app.get(AccessTokensService).create('other');
     service.proxy.cut();
     expectUnavailable(
@@ -58,7 +58,7 @@ describe('while the database is away', () => {
   });
 });
 
-describe('a database that cannot take a write', () => {
+describe('an insert that fails', () => {
   let service: TestService;
 
   beforeAll(async () => {

@@ -124,7 +124,7 @@ describe('the OpenAPI document', () => {
     expect(plain(await describeApp())).toEqual(EXPECTED);
   });
 
-  it('is the same as generated, committed, and served as JSON and as YAML', async () => {
+  it('is the same whether it is generated, committed, or served as JSON or as YAML', async () => {
     const generated = plain(await describeApp());
     const committed = await readFile(new URL('../openapi.json', import.meta.url), 'utf8');
     const json = await service.request('/openapi.json');
@@ -136,7 +136,7 @@ describe('the OpenAPI document', () => {
     expect(parseYaml(yaml.body as string)).toEqual(generated);
   });
 
-  it('has examples of errors whose numbers fit their status', async () => {
+  it('has examples of errors whose numbers match their status', async () => {
     const { paths } = plain(await describeApp()) as typeof EXPECTED;
     const numbersUnder = (status: 400 | 401 | '5XX') => {
       const examples = paths['/plants'].post.responses[status].content['application/json']

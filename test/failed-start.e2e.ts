@@ -56,7 +56,7 @@ describe('a start that cannot succeed', () => {
       /^DATABASE_POOL_SIZE must be a whole number from 1 to 1000\n$/,
     ],
     [
-      'a % that escapes nothing',
+      'a % that is not part of an escape sequence',
       ['command'],
       { DATABASE_URL: 'postgres://me:%ZZhunter2@127.0.0.1:1/plants' },
       /^DATABASE_URL must have special characters .* escaped: .*% as %25\n$/,

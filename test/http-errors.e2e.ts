@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openConnection, plantHead, readResponses, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
-describe('a request that Node refuses by itself gets an Error, too', () => {
+describe('a request that is not valid HTTP, or that Node would refuse by itself, gets an Error', () => {
   let service: TestService;
 
   beforeAll(async () => {
@@ -20,7 +20,7 @@ describe('a request that Node refuses by itself gets an Error, too', () => {
       40000,
     ],
     [
-      'an unknown expectation beside the known one',
+      'an unknown expectation in addition to the known one',
       'POST /plants HTTP/1.1\r\nHost: x\r\nExpect: 100-continue, tea\r\n\r\n',
       417,
       41700,
@@ -31,13 +31,13 @@ describe('a request that Node refuses by itself gets an Error, too', () => {
     ['a broken header', 'POST /plants HTTP/1.1\r\nHost x\r\n\r\n', 400, 40000],
     ['no Host', 'POST /plants HTTP/1.1\r\n\r\n', 400, 40000],
     [
-      'two lengths',
+      'two values of Content-Length',
       'POST /plants HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
       400,
       40000,
     ],
     [
-      'length and chunks',
+      'Content-Length and Transfer-Encoding',
       'POST /plants HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
       400,
       40000,
@@ -103,13 +103,13 @@ describe('a request that Node refuses by itself gets an Error, too', () => {
     expect(await service.storedPlants()).not.toContainEqual(expect.objectContaining({ id: '12' }));
   });
 
-  it('a repeated Authorization header is not reduced to its first value', async () => {
+  it('two Authorization header fields are 40101, even if the first one is valid', async () => {
     const lines = [`Authorization: Bearer ${service.token}`, 'Content-Length: 0'];
     const response = await sendRaw(service.port, head(lines));
     expect(JSON.parse(response.body)).toMatchObject({ error: 40101 });
   });
 
-  it('garbage after a request that has its response gets an Error of its own', async () => {
+  it('garbage after a completed request gets an Error of its own', async () => {
     const socket = await openConnection(service.port);
     socket.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n');
     await readResponses(socket, 1);
@@ -182,7 +182,7 @@ describe('a request that Node refuses by itself gets an Error, too', () => {
     expect(response.status).toBe(200);
   });
 
-  it('of many pipelined requests, the first 16 are handled, the next is refused, and the connection closes', async () => {
+  it('the first 16 of many pipelined requests are handled, the next one is refused, and the connection closes', async () => {
     const socket = await openConnection(service.port);
     socket.on('error', () => undefined);
     socket.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(600));
@@ -194,7 +194,7 @@ describe('a request that Node refuses by itself gets an Error, too', () => {
     expect(JSON.parse(responses.at(-1)!.body)).toMatchObject({ error: 50301 });
   });
 
-  it('the request that is refused is the last, also if it is invalid for another reason', async () => {
+  it('the refused request is the last one, even if it is also invalid for another reason', async () => {
     const socket = await openConnection(service.port);
     socket.on('error', () => undefined);
     const good = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -206,7 +206,7 @@ describe('a request that Node refuses by itself gets an Error, too', () => {
 
   it.each([
     ['whose chunks are broken', ['Transfer-Encoding: chunked'], 'zz\r\n'],
-    ['that ends too early', ['Content-Length: 30'], '{"id":'],
+    ['whose body ends too early', ['Content-Length: 30'], '{"id":'],
   ])(
     'a request %s does not replace the responses to the requests before it',
     async (_how, headers, part) => {

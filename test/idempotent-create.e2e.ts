@@ -26,7 +26,7 @@ describe('creating is idempotent', () => {
     );
   });
 
-  it('the same id, written differently, is the same plant', async () => {
+  it('the same plant, written differently, is 200 and stores nothing new', async () => {
     await service.post('{"id":100,"name":"a"}');
     expect(await service.post('{"id":1.00e2,"name":"\\u0061"}')).toMatchObject({ status: 200 });
     expect(await service.storedPlants()).toHaveLength(1);
@@ -62,7 +62,7 @@ describe('creating is idempotent', () => {
     expect(await service.post(JSON.stringify(other))).toMatchObject({ body: { error: 40006 } });
   });
 
-  it('of clients racing for one id exactly one wins', async () => {
+  it('exactly one of several clients racing for one id wins', async () => {
     for (let id = 1; id <= 20; id++) {
       const names = Array.from({ length: 20 }, (_, i) => `racer ${i}`);
       const responses = await Promise.all(
@@ -112,7 +112,7 @@ describe('creating is idempotent', () => {
 });
 
 /** For INSERT … SELECT, Citus counts the rows that were selected, not the rows that were inserted. */
-describe('a database that miscounts the rows it wrote', () => {
+describe('a database that reports a wrong number of inserted rows', () => {
   let service: TestService;
 
   beforeAll(async () => {
@@ -134,7 +134,7 @@ describe('a database that miscounts the rows it wrote', () => {
   }
 
   it.each([0, 1, 2, 9])(
-    'and reports %d: no plant is acknowledged that is not stored',
+    'such as %d, makes the service acknowledge no plant that is not stored',
     async (count) => {
       await service.database.query('TRUNCATE plants');
       await service.post('{"id":1,"name":"a"}');

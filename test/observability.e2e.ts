@@ -92,7 +92,7 @@ describe('logs and traces of a running service', () => {
     }
   });
 
-  it('a request is one log entry, with the members that an operator needs', async () => {
+  it('each request has one log entry, with the members that an operator needs', async () => {
     const response = await post('{"id":1,"name":"a"}', { 'x-request-id': 'order-1' });
     expect(response.headers.get('x-request-id')).toBe('order-1');
     expect(await entryOf('order-1')).toMatchObject({
@@ -111,7 +111,7 @@ describe('logs and traces of a running service', () => {
     expect(await entryOf('order-2')).toMatchObject({ level: 30, status: 400, error: 40005 });
   });
 
-  it('in an outage, each request is a short log entry, and the cause is logged seldom, with a count', async () => {
+  it('in an outage, the log entry of each request is short, and the cause is logged less often, with a count', async () => {
     const ids = Array.from({ length: 30 }, (_, i) => `outage-${i}`);
     proxy.cut();
     await Promise.all(ids.map((id) => post('{"id":2,"name":"b"}', { 'x-request-id': id })));
@@ -276,7 +276,7 @@ describe('metrics', () => {
     expect(await counts()).toEqual([refused! + 1, gone, unparsed]);
   });
 
-  it('contain no token', async () => {
+  it('the metrics contain no token', async () => {
     const { body } = await service.request('/metrics', {
       headers: { authorization: `Bearer ${service.token}` },
     });
@@ -331,7 +331,7 @@ describe('the token for metrics', () => {
 });
 
 describe('a collector that is away', () => {
-  it('does not keep the service from stopping in good order', async () => {
+  it('does not prevent the service from stopping gracefully', async () => {
     const database = await openTestDatabase();
     const service = runCommand(['dist/main.js'], {
       PORT: '0',

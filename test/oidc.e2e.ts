@@ -38,14 +38,14 @@ describe('access tokens of an identity provider', () => {
     );
   }
 
-  it('are accepted beside our own', async () => {
+  it("are accepted in addition to the service's own tokens", async () => {
     expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
     expect(await postWith(service.token)).toMatchObject({ status: 200 });
   });
 
   it.each<[string, Record<string, unknown>]>([
-    ['several audiences, ours among them', { aud: ['other', AUDIENCE] }],
-    ['a clock that is a little ahead', { nbf: NOW + 3, iat: NOW + 3 }],
+    ['several audiences, including the configured one', { aud: ['other', AUDIENCE] }],
+    ['times a few seconds in the future', { nbf: NOW + 3, iat: NOW + 3 }],
   ])('are accepted with %s', async (_kind, changes) => {
     expect(await postWith(await issuer.sign(changes))).toMatchObject({ status: 200 });
   });
@@ -61,11 +61,11 @@ describe('access tokens of an identity provider', () => {
     ['that does not say when it was issued', { iat: undefined }],
     ['whose subject is empty', { sub: '' }],
     ['whose subject is an object', { sub: { a: 1 } }],
-    ['whose client is no text', { client_id: false }],
+    ['whose client is not a string', { client_id: false }],
     ['without an id', { jti: undefined }],
     ['without a subject', { sub: undefined }],
     ['without a client', { client_id: undefined }],
-  ])('are refused if signed for a token %s', async (_kind, changes) => {
+  ])('are refused if they are signed for a token %s', async (_kind, changes) => {
     await expectRefused(await issuer.sign(changes));
   });
 
@@ -83,7 +83,7 @@ describe('access tokens of an identity provider', () => {
     );
   });
 
-  it('are refused if they are ID tokens, even properly signed ones', async () => {
+  it('are refused if they are ID tokens, even with a valid signature', async () => {
     await expectRefused(await issuer.sign({}, { typ: 'JWT' }));
   });
 
@@ -152,7 +152,7 @@ describe('an identity provider', () => {
 
   const postWith = (token: string) => service.post(PLANT, { authorization: `Bearer ${token}` });
 
-  it('that is down makes its tokens unjudged (503), not invalid, and our own tokens work', async () => {
+  it("that is down: its tokens get 503 and not 401, and the service's own tokens work", async () => {
     issuer.setDown(true);
     const token = await issuer.sign();
     const response = await postWith(token);
@@ -165,7 +165,7 @@ describe('an identity provider', () => {
     expect(await postWith(token)).toMatchObject({ status: 200 });
   });
 
-  it('is asked for its keys once, not for every token', async () => {
+  it('receives one request for its keys, and not one for each token', async () => {
     const before = issuer.requests;
     for (let i = 0; i < 5; i++) await postWith(await issuer.sign());
     expect(issuer.requests).toBe(before);
@@ -176,7 +176,7 @@ describe('an identity provider', () => {
     expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
   });
 
-  it('that fails does not delay other tokens, causes no 429, and is not asked again for every unknown key', async () => {
+  it('that fails does not delay other tokens, causes no 429, and does not receive a request for every unknown key', async () => {
     const failing = await startIssuer();
     failing.setDown(true);
     const other = await startService({ OIDC_ISSUER: failing.url, OIDC_AUDIENCE: AUDIENCE });

@@ -47,7 +47,7 @@ describe('./plant-store', () => {
        FROM access_tokens ORDER BY created_at`,
     );
 
-  it('keeps options and characters, from any working directory, with the settings of its folder', async () => {
+  it('passes options and special characters on unchanged, and uses the settings of its folder, from any folder', async () => {
     const create = await finished(run(project, 'token', 'create', NAME, '--expires', '1d'));
     expect(create).toMatchObject({ exitCode: 0, stderr: '' });
     expect(create.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
@@ -89,7 +89,7 @@ describe('./plant-store', () => {
     expect(stdout).toMatch(/^Usage: \.\/plant-store token create \[options\] <name>\n/);
   });
 
-  it("runs on the machine's Node where none is pinned, and says when the dependencies are missing", async () => {
+  it("runs on the machine's Node if the pinned one is missing, and says when the dependencies are missing", async () => {
     const bare = await copyProject('dist');
     try {
       await rm(join(bare, 'node_modules'));
@@ -122,7 +122,7 @@ describe('./plant-store', () => {
     }
   });
 
-  it('builds when the build is missing or older than the sources, and only then', async () => {
+  it('builds only when the build is missing or older than the sources', async () => {
     const folder = await copyProject(...BUILD_SETTINGS);
     try {
       // A small program, so that a build takes no time.

@@ -13,7 +13,7 @@ describe('the schema and the statements use only features that distributed engin
   });
   afterAll(() => service.close());
 
-  it('one table, one key, and no relations between rows', async () => {
+  it('the table of plants has one key, and no triggers or sequences', async () => {
     const columns = await service.database.query(
       `SELECT column_name, data_type, column_default FROM information_schema.columns
        WHERE table_schema = current_schema() AND table_name = 'plants' ORDER BY ordinal_position`,
@@ -35,7 +35,7 @@ describe('the schema and the statements use only features that distributed engin
     expect(counts).toEqual({ keys: 1, indexes: 1, triggers: 0, sequences: 0 });
   });
 
-  it('the statements find rows by their key, and do nothing else', async () => {
+  it('the statements insert rows or find them by their key, and do nothing else', async () => {
     const pool = poolOf(service.app.get(DataSource));
     const statements = new Set<string>();
     const watched = new WeakSet<pg.PoolClient>();

@@ -10,7 +10,7 @@ describe('every route needs a token', () => {
   });
   afterAll(() => service.close());
 
-  it('with the exceptions listed here', async () => {
+  it('except the routes in this list', async () => {
     const { router } = service.app.getHttpAdapter().getInstance() as Application;
     const routes = router.stack
       .flatMap((layer) => (layer.route === undefined ? [] : [layer.route]))
@@ -46,7 +46,7 @@ describe('every route needs a token', () => {
     ['HEAD', '/', BROWSER],
     ['GET', '/?from=bookmark', 'application/json, text/html;q=0.1'],
   ])(
-    '%s %s redirects a browser to /docs, behind a prefix as well',
+    '%s %s redirects a browser to /docs, with a relative address, for proxies with a path prefix',
     async (method, path, accept) => {
       const response = await service.request(path, {
         method,

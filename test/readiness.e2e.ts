@@ -76,7 +76,7 @@ describe('/health/ready', () => {
   });
 });
 
-describe('/health/ready, for a role that may not do everything', () => {
+describe('/health/ready, for a role with limited privileges', () => {
   let service: TestService;
   const role = `plant_store_test_${process.pid}`;
 
@@ -113,7 +113,7 @@ describe('/health/ready, for a role that may not do everything', () => {
     ['SELECT, INSERT, UPDATE', 200, 'ok'],
   ])('with %s on plants, it is %d and says "%s"', async (granted, status, text) => {
     await service.database.query(`GRANT ${granted} ON plants TO ${role}`);
-    // The pool hands out the connection that it got back last.
+    // The pool uses the connection that was released last, which is this one.
     await poolOf(service.app.get(DataSource)).query(`SET ROLE ${role}`);
     const response = await service.request('/health/ready');
     expect(response.status).toBe(status);

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-it('992 real plants, with ids beyond 2^53, are stored exactly, and are the same after a repetition', async () => {
+it('992 real plants, with ids beyond 2^53, are stored exactly, and are unchanged when all are sent again', async () => {
   const file = await readFile(new URL('./fixtures/plants.csv', import.meta.url), 'utf8');
   const plants = file
     .trimEnd()

@@ -38,7 +38,7 @@ describe('the request body', () => {
     await expectRefused(await sendRaw(service.port, head(lines)), 40001);
   });
 
-  it('of no chunks is 40001', async () => {
+  it('with no chunks is 40001', async () => {
     await expectRefused(await sendRaw(service.port, head(CHUNKED_JSON) + LAST_CHUNK), 40001);
   });
 
@@ -76,7 +76,7 @@ describe('the request body', () => {
     await expectRefused(await service.post(PLANT, { 'content-type': type }), 40002);
   });
 
-  it('of no type is 40002', async () => {
+  it('without a Content-Type is 40002', async () => {
     const request = head([`Content-Length: ${PLANT.length}`]) + PLANT;
     await expectRefused(await sendRaw(service.port, request), 40002);
   });
@@ -135,7 +135,7 @@ describe('the request body', () => {
     ['an overlong form', [0xc0, 0xaf]],
     ['half of a surrogate pair', [0xed, 0xa0, 0x80]],
     ['a code point beyond Unicode', [0xf4, 0x90, 0x80, 0x80]],
-    ['a sequence that breaks off', [0xe2, 0x82]],
+    ['an incomplete sequence', [0xe2, 0x82]],
   ])('with %s, which is not UTF-8, is 40004', async (_kind, bytes) => {
     const body = Buffer.concat([
       Buffer.from('{"id":1,"name":"'),
@@ -145,7 +145,7 @@ describe('the request body', () => {
     await expectRefused(await service.post(body), 40004);
   });
 
-  describe('that arrived in pieces before it is read', () => {
+  describe('that has arrived in pieces before it is read', () => {
     const request = (pieces: string[], token?: string) =>
       head(CHUNKED_JSON, token) +
       pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('') +

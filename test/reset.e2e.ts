@@ -35,7 +35,7 @@ describe('a client that resets its connection', () => {
     for (const name of ['plant_store_pending_requests', 'plant_store_batch_waiting']) {
       await until(async () => (await service.metric(name)) === 0);
     }
-    // One after the other, as many as the limit: each needs a place that the one before has released.
+    // As many plants as the limit, one after the other: each must be admitted, so no place may be occupied for ever.
     for (let id = 1; id <= LIMIT; id++) {
       expect(await service.post(`{"id":${-id},"name":"afterwards"}`)).toMatchObject({
         status: 200,
@@ -64,7 +64,7 @@ describe('a client that resets its connection', () => {
     await expectAllReleased();
   });
 
-  it('at any moment, thousands of times, leaves no resources in use', async () => {
+  it('at any moment, thousands of times, leaves no resource occupied', async () => {
     const seed = Date.now() % 2 ** 32;
     const random = generator(seed);
     const tokens = service.app.get(AccessTokensService);
@@ -110,7 +110,7 @@ describe('a client that resets its connection', () => {
   });
 });
 
-it('a request in a pipeline takes the place that the one before has released', async () => {
+it('a pipelined request takes the place that the request before it has released', async () => {
   const service = await startService({ MAX_PENDING_REQUESTS: '1' });
   const plants = Array.from({ length: 5 }, (_, id) => {
     const body = JSON.stringify({ id, name: 'a' });

@@ -55,7 +55,7 @@ describe('a service on the embedded database', () => {
     await rm(dataDir, { recursive: true });
   });
 
-  it('prints the address of Swagger UI and a curl line that works as it stands, and a log of JSON lines', async () => {
+  it('prints the address of Swagger UI and a curl line that works unchanged, and a log of JSON lines', async () => {
     expect(await sh(`${await curlOf(service)} -sS`)).toBe(
       '{"name":"Equisetum fluviatile","tag":"Equisetum"}',
     );
@@ -102,7 +102,7 @@ describe('a service on the embedded database', () => {
     await expectStored(service);
   });
 
-  it('keeps plants after a stop in good order, also with two workers', async () => {
+  it('keeps plants after a graceful stop of two workers', async () => {
     await expectJsonLog(service);
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(0);
@@ -141,7 +141,7 @@ describe('a start on the embedded database', () => {
     return command;
   };
 
-  it('makes its data folder, with a long path, also after a first start that was interrupted', async () => {
+  it('makes a data folder with a long path, even after a first start that was interrupted', async () => {
     const env = { DATA_DIR: join(dataDir, 'a', 'x'.repeat(120)) };
     const first = start(env);
     await first.waitFor(/Opening/);
@@ -151,7 +151,7 @@ describe('a start on the embedded database', () => {
     expect(await sh(`${await curlOf(start(env))} -sS`)).toContain('Equisetum');
   });
 
-  it('of several services that start at once on one data folder, one serves and the others are refused', async () => {
+  it('succeeds in only one of several services that start at once on one data folder', async () => {
     const services = Array.from({ length: 4 }, () => start());
     const outcomes = await Promise.all(
       services.map((service) =>
@@ -172,7 +172,7 @@ describe('a start on the embedded database', () => {
     }
   });
 
-  it('commands wait for each other where no service runs', async () => {
+  it('commands wait for each other when no service runs', async () => {
     const commands = Array.from({ length: 3 }, (_, i) =>
       runCommand([CLI, 'token', 'create', `name ${i}`], { DATA_DIR: dataDir }),
     );

@@ -135,7 +135,7 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
-  it('are counted once for each look-up, and not for requests that wait for its verdict', async () => {
+  it('are counted once for each look-up, and not for each request that waits for its verdict', async () => {
     const service = await startLimited({ DATABASE_TIMEOUT_MS: '20000' });
     try {
       const responses = await whileFrozen(service, 50, () => service.post(PLANT));
@@ -145,7 +145,7 @@ describe('too many wrong tokens from one address', () => {
         service.post(PLANT, { authorization: wrong }),
       );
       expect(refused.map(({ status }) => status)).toEqual(Array(50).fill(401));
-      // The look-up counted as one failure: all but one are left.
+      // The look-up counted as one failure, so LIMIT - 1 failures are left.
       for (let i = 1; i < LIMIT; i++) expect(await guess(service)).toMatchObject({ status: 401 });
       expect(await guess(service)).toMatchObject({ status: 429 });
     } finally {
@@ -168,7 +168,7 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
-  it('do not count when they could not be judged, because the database was away', async () => {
+  it('do not include tokens that could not be judged because the database was away', async () => {
     const service = await startLimited();
     try {
       service.proxy.cut();
@@ -185,7 +185,7 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
-  it('of an unknown form do not block a valid token that was never seen', async () => {
+  it('of an unknown form do not block a valid token that is new to the service', async () => {
     const service = await startLimited();
     try {
       for (let i = 0; i < LIMIT; i++) {
@@ -200,7 +200,7 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
-  it('are counted in every form', async () => {
+  it('of an unknown form are counted, whatever their characters', async () => {
     const service = await startLimited();
     try {
       for (const token of ['a b', '"', 'x.y', 'abc', 'plantstore_']) {
@@ -215,7 +215,7 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
-  it('cannot be hidden behind X-Forwarded-For', async () => {
+  it('cannot be hidden with X-Forwarded-For', async () => {
     const service = await startLimited();
     try {
       for (let i = 0; i < LIMIT; i++) await guess(service, { 'x-forwarded-for': `192.0.2.${i}` });
@@ -260,7 +260,7 @@ describe('too many wrong tokens from one address behind a trusted proxy', () => 
     });
   });
 
-  it('are counted by network, where one customer has 2^64 addresses', async () => {
+  it('are counted by network for IPv6, where one customer has 2^64 addresses', async () => {
     for (let i = 0; i < LIMIT; i++) {
       await guess(service, { 'x-forwarded-for': `2001:db8:1:2:${i}::1` });
     }
@@ -272,7 +272,7 @@ describe('too many wrong tokens from one address behind a trusted proxy', () => 
     });
   });
 
-  it('are refused also where the proxy names no address', async () => {
+  it('get 401 even if the proxy names no valid address', async () => {
     expect(await guess(service, { 'x-forwarded-for': 'unknown' })).toMatchObject({ status: 401 });
   });
 });

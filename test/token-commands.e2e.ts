@@ -114,7 +114,7 @@ describe('the token commands, beside a running service', () => {
     expect(await list()).toMatchObject([{ status }]);
   });
 
-  it('rotate prints a new token, and the old one ends after the grace', async () => {
+  it('rotate prints a new token, and the old one expires after the grace period', async () => {
     const old = await token('create', 'greenhouse', '--expires', '30d');
     const created = await token('rotate', 'greenhouse', '--grace', '1h');
     expect(created).toMatchObject({ exitCode: 0, stderr: '' });
@@ -207,7 +207,7 @@ describe('the token commands, beside a running service', () => {
     expect(await list()).toEqual([]);
   });
 
-  it('list says in one line that it cannot be printed', async () => {
+  it('list says in one line that the list cannot be printed', async () => {
     const result = await tokenIn({ stdout: '/dev/full' }, 'list');
     expect(result.exitCode).toBe(1);
     expect(result.stderr).toMatch(/^Standard output could not be written \(ENOSPC\); .+\n$/);
@@ -262,7 +262,7 @@ describe('the token commands, beside a running service', () => {
       expect(await status(created.stdout)).toBe(200);
     });
 
-    it('ends with 1 if it failed, and with 2 if it was not understood', async () => {
+    it('ends with exit code 1 if it failed, and with 2 if it was not understood', async () => {
       const results = await Promise.all([
         execute('', 'revoke', 'nobody', '--yes'),
         execute('', 'revoke', 'nobody', '--force'),
@@ -295,7 +295,7 @@ describe('the token commands, beside a running service', () => {
       expect(await status(old)).toBe(200);
     });
 
-    it('makes no token if the reader of its output has ended', async () => {
+    it('makes no token if the program that reads its output has ended', async () => {
       const create = runCommand(['dist/cli.js', 'token', 'create', 'shed'], settings());
       create.process.stdout.destroy();
       expect(await create.exit()).toBe(1);

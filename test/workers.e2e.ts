@@ -188,7 +188,7 @@ describeOnLinux('several workers', () => {
     await Promise.all(scrapes);
   });
 
-  it('replace one that dies, and no counter falls', async () => {
+  it('are replaced when they die, and no counter falls', async () => {
     const [victim] = await childrenOf(service.pid);
     process.kill(victim!, 'SIGKILL');
     const [, number] = await service.command.waitFor(
@@ -204,7 +204,7 @@ describeOnLinux('several workers', () => {
     }
   });
 
-  it('wait longer before each replacement, log why it cannot start, and recover with the database', async () => {
+  it('are replaced after longer and longer delays, log why they cannot start, and recover with the database', async () => {
     proxy.cut();
     for (const worker of await childrenOf(service.pid)) process.kill(worker, 'SIGKILL');
     await service.command.waitFor(/Worker \d ended \(exit code 1\): .+; it is replaced in 400 ms/);
@@ -213,7 +213,7 @@ describeOnLinux('several workers', () => {
     sockets = await connectToBoth(service);
   });
 
-  it('lose no request under load when a terminal sends SIGINT to all processes, and end with 0', async () => {
+  it('lose no request under load when a terminal sends SIGINT to all processes, and end with exit code 0', async () => {
     const load = startLoad(() => service.url, token);
     await load.progress(200);
     await begin(sockets);
@@ -232,7 +232,7 @@ describeOnLinux('several workers', () => {
 });
 
 describeOnLinux('several workers that stop', () => {
-  it('are not ready but serve during the delay, are not replaced, and end with 1 at a second signal', async () => {
+  it('are not ready but serve during the delay, are not replaced, and end with exit code 1 at a second signal', async () => {
     const service = await start({ SHUTDOWN_DELAY_MS: NEVER_MS });
     const sockets = await connectToBoth(service);
     service.command.process.kill('SIGTERM');
@@ -261,7 +261,7 @@ describeOnLinux('several workers that stop', () => {
     await service.command.exit();
   });
 
-  it('are killed when one hangs beyond all time-outs', async () => {
+  it('are killed when one of them hangs beyond all time-outs', async () => {
     const service = await start({ SHUTDOWN_TIMEOUT_MS: '100' });
     const workers = await childrenOf(service.pid);
     process.kill(workers[0]!, 'SIGSTOP');
@@ -271,7 +271,7 @@ describeOnLinux('several workers that stop', () => {
     expect(workers.filter(isRunning)).toEqual([]);
   });
 
-  it('stop in good order while they start', async () => {
+  it('stop gracefully while they start', async () => {
     const command = run();
     while ((await childrenOf(command.process.pid!)).length === 0) await delay(10);
     command.process.kill('SIGTERM');

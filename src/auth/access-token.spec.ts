@@ -7,7 +7,7 @@ import {
 } from './access-token.js';
 
 describe('access tokens', () => {
-  it('match the published pattern and carry a right checksum', () => {
+  it('match the published pattern and have the right checksum', () => {
     for (let i = 0; i < 1000; i++) {
       const token = generateAccessToken();
       expect(token).toMatch(ACCESS_TOKEN_PATTERN);

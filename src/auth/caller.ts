@@ -1,4 +1,4 @@
-/** The sender of a request. */
+/** The client that sent a request, as its token identifies it. */
 export interface Caller {
   /** The name of the access token, or the subject of a token of the identity provider. */
   readonly name: string;

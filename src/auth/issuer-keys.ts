@@ -67,7 +67,7 @@ export class IssuerKeys {
       await delay(rest, undefined, { signal: options.signal });
     }
     this.triedAt = performance.now();
-    // Until a response says otherwise: `fetch` may throw.
+    // Set before the requests, because `fetch` may throw.
     this.hasFailed = true;
     const response = await fetch(await this.keysUrl(url, options), options);
     this.hasFailed = !response.ok;

@@ -118,7 +118,7 @@ export class TokenVerifierService {
       failedAttempts.count(address);
       return undefined;
     }
-    // Otherwise, this joins the look-up in flight. Its failure counts once, for the request that began it.
+    // This request joins the look-up in flight. An invalid token counts once, for the request that began the look-up.
     return this.verdicts.get(key)?.caller ?? this.lookUp(key, token);
   }
 

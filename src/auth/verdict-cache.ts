@@ -10,7 +10,7 @@ const MAX_AGE_MS = 4000;
 /** From this age on, a verdict is refreshed in the background, so that no request waits for the look-up. */
 const STALE_AGE_MS = 2000;
 
-/** Verdicts in each cache. Beyond this number, the least recently used is removed. */
+/** The most verdicts in each cache. Beyond this number, the least recently used verdict is removed. */
 const CACHE_SIZE = 10_000;
 
 /** The verdict that a token is valid. */

@@ -6,7 +6,7 @@ import { addTokenCommands } from './token-commands.js';
 // Nest, TypeORM and the database are imported by the commands that need them, because they take longer to load
 // than everything else that a help text or a usage error needs.
 
-/** A token or a part of one: with the prefix, or possibly without it. */
+/** Text that may be a token or a part of one, with or without the prefix. */
 const TOKEN_PARTS = /plantstore_\w*|[0-9A-Za-z]{20,}/gi;
 
 /**
@@ -49,7 +49,7 @@ function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Co
     })
     .exitOverride();
 
-  addTokenCommands(program.command('token').description('access tokens'), streams, env);
+  addTokenCommands(program.command('token').description('manage access tokens'), streams, env);
 
   program
     .command('migrate')

@@ -21,11 +21,11 @@ export function addTokenCommands(
 
   program
     .command('create')
-    .description('print a new token, which is shown only this once')
-    .argument('<name>', 'who will use it, such as "greenhouse"')
+    .description('create a token and print it; it cannot be shown again')
+    .argument('<name>', 'the name of the client, such as "greenhouse"')
     .option(
       '--expires <duration>',
-      'how long it works, such as 90d (default: until it is revoked)',
+      'how long the token works, such as 90d (default: until it is revoked)',
       parseLifetime,
     )
     .action(async (name: string, options: { expires?: number }) => {
@@ -39,7 +39,7 @@ export function addTokenCommands(
   program
     .command('list')
     .description('list all tokens: id, name, status and times')
-    .option('--json', 'as JSON, for programs')
+    .option('--json', 'print JSON, for programs')
     .action((options: { json?: boolean }) =>
       withTokens(async (tokens) => {
         const list = (await tokens.list()).map((token) => ({ ...token, status: statusOf(token) }));
@@ -53,9 +53,9 @@ export function addTokenCommands(
     .description('revoke a token, or all tokens of a name; this cannot be undone')
     .argument(
       '<name|id|token...>',
-      'as "token list" shows it; a text with leaked tokens may be pasted',
+      'a name or an id from "token list", or any text with leaked tokens in it',
     )
-    .option('--yes', 'do not ask')
+    .option('--yes', 'do not ask for confirmation')
     // A pasted curl command has options of its own.
     .allowUnknownOption()
     .action((words: string[], options: { yes?: boolean }) => {
@@ -86,19 +86,21 @@ export function addTokenCommands(
 
   program
     .command('rotate')
-    .description('print a new token for a name; its old tokens expire after the grace period')
-    .argument('<name>', 'as "token list" shows it')
+    .description(
+      'create a new token for a name and print it; its old tokens expire after the grace period',
+    )
+    .argument('<name>', 'a name from "token list"')
     .addOption(
-      new Option('--grace <duration>', 'how long the old ones still work, 0 for not at all')
+      new Option('--grace <duration>', 'how long the old tokens still work; 0 ends them at once')
         .argParser(parseDuration)
         .default(parseDuration('24h'), '24h'),
     )
     .option(
       '--expires <duration>',
-      'how long the new one works (default: as long as the old one did)',
+      'how long the new token works (default: the lifetime of the newest old token)',
       parseLifetime,
     )
-    .option('--yes', 'do not ask, with a grace period below one hour')
+    .option('--yes', 'do not ask for confirmation of a grace period below one hour')
     .action((name: string, options: { grace: number; expires?: number; yes?: boolean }) => {
       checkName(name);
       refuseUnreadOutput(streams.stdout);

@@ -15,7 +15,7 @@ describe('BackOff', () => {
     ]);
   });
 
-  it('never runs out of delays', () => {
+  it('stays at half a minute, however often workers end', () => {
     const backOff = new BackOff();
     const delays = Array.from({ length: 5000 }, () => backOff.next(0));
     expect(delays.at(-1)).toBe(30_000);

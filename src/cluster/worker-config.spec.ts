@@ -36,7 +36,7 @@ describe('workerConfig', () => {
     expect(configs.map(({ auth }) => auth.failuresPerMinute)).toEqual([1, 1, 1]);
   });
 
-  it('never takes more connections to the database than the service has', () => {
+  it('gives the workers together all connections to the database, and each at least one', () => {
     for (let pool = 1; pool <= 40; pool++) {
       for (let workers = 1; workers <= pool; workers++) {
         const configs = configsOf({
@@ -56,7 +56,7 @@ describe('workerConfig', () => {
     [4, 4, 2, [1, 1, 1, 1]],
     [40, 4, 100, [9, 9, 9, 9]],
   ])(
-    'of a pool of %d for %d workers and %d batches, leaves each a connection for tokens where it has two',
+    'with a pool of %d, %d workers and %d batches: a worker with two connections or more reserves one for tokens',
     (pool, workers, batches, expected) => {
       const configs = configsOf({
         WEB_CONCURRENCY: String(workers),
@@ -67,7 +67,7 @@ describe('workerConfig', () => {
     },
   );
 
-  /** A new setting fails this test until somebody decides whether workers divide it. */
+  // For a new setting, this test fails until the table says whether workers divide it.
   it('changes the limits of the service, and no other setting', () => {
     const config = readConfig({
       WEB_CONCURRENCY: '2',

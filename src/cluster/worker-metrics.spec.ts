@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { takeSnapshot, WorkerMetrics } from './worker-metrics.js';
 
-/** The metrics of a worker after that many requests. */
+/** The metrics of a worker after a number of requests. */
 function snapshotOf(requests: number, duration = 1.5): ReturnType<typeof takeSnapshot> {
   const registry = new Registry();
   const registers = [registry];
@@ -30,7 +30,7 @@ async function valuesOf(metrics: WorkerMetrics): Promise<Record<string, number>>
 }
 
 describe('WorkerMetrics', () => {
-  it('adds up the metrics of all workers, but takes the worst lag and the first start', async () => {
+  it('adds up the metrics of all workers, but takes the largest lag and the earliest start', async () => {
     const metrics = new WorkerMetrics();
     metrics.update(1, await snapshotOf(3));
     metrics.update(2, await snapshotOf(5));
@@ -83,7 +83,7 @@ describe('WorkerMetrics', () => {
     }
   });
 
-  it('takes snapshots that were sent as JSON', async () => {
+  it('accepts snapshots that were sent as JSON', async () => {
     const metrics = new WorkerMetrics();
     const sent = JSON.stringify(await snapshotOf(3));
     metrics.update(1, JSON.parse(sent) as Awaited<ReturnType<typeof snapshotOf>>);

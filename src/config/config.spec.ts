@@ -12,7 +12,7 @@ describe('readConfig', () => {
     });
   });
 
-  it('takes an empty variable for one that is not set', () => {
+  it('treats an empty variable as not set', () => {
     expect(readConfig({ PORT: '', DATABASE_URL: '' })).toEqual(readConfig({}));
   });
 
@@ -24,7 +24,7 @@ describe('readConfig', () => {
     expect(readConfig({ BODY_LIMIT: text }).http.bodyLimit).toBe(bytes);
   });
 
-  it('drops the slash at the end of BASE_URL, which every path starts with', () => {
+  it('drops the slash at the end of BASE_URL, because every path starts with a slash', () => {
     expect(readConfig({ BASE_URL: 'https://example.org/store/' }).baseUrl).toBe(
       'https://example.org/store',
     );
@@ -69,12 +69,12 @@ describe('readConfig', () => {
     expect(read).not.toThrow(/secret/);
   });
 
-  it('runs one process unless told otherwise', () => {
+  it('has one process by default', () => {
     expect(readConfig({}).workers).toBe(1);
     expect(readConfig({ WEB_CONCURRENCY: '10' }).workers).toBe(10);
   });
 
-  it('"auto" is a worker for each core, with two connections at least for each', () => {
+  it('"auto" is one worker for each core, but each has at least two connections', () => {
     const auto = (poolSize: string) =>
       readConfig({ WEB_CONCURRENCY: 'auto', DATABASE_POOL_SIZE: poolSize }).workers;
     expect(auto('1000')).toBe(Math.min(availableParallelism(), 500));
@@ -95,12 +95,12 @@ describe('readConfig', () => {
     [{ WEB_CONCURRENCY: 'x' }, /^WEB_CONCURRENCY must be auto[^;]*$/],
     [{ OIDC_ISSUER: 'x' }, /^OIDC_ISSUER must be an https[^;]*$/],
     [{ PORT: 'x', WEB_CONCURRENCY: '11' }, /^PORT [^;]*; WEB_CONCURRENCY must be at most/],
-  ])('of %j it names only the variables that are wrong', (env, message) => {
+  ])('in %j, names only the variables that are wrong', (env, message) => {
     expect(() => readConfig(env)).toThrow(message);
   });
 
   it.each(['::1', '0.0.0.0', 'localhost', 'fe80::1%eth0', 'a-b.example.org.', 'bücher.example'])(
-    'takes the host %s',
+    'accepts the host %s',
     (host) => {
       expect(readConfig({ HOST: host }).http.host).toBe(host);
     },

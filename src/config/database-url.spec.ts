@@ -85,7 +85,7 @@ describe('DATABASE_URL', () => {
     [password, `postgresql://:${password}@/plants?host=/run/postgres`],
     [password, `postgres://me:${password}@[::1]/plants?sslmode=require`],
   ]);
-  // In parameters, / and ? need no escape.
+  // In parameters, / and ? need not be escaped.
   for (const password of ['zyx#wvu', 'zyx@wvu', 'zyx%ZZwvu', 'zyxwvu%', 'zyx/wvu@tsr']) {
     addresses.push([password, `postgres://db/plants?user=me&password=${password}`]);
   }
@@ -133,7 +133,7 @@ describe('DATABASE_URL', () => {
     },
   );
 
-  it('leaves sslmode to libpq where that was asked for', () => {
+  it('with uselibpqcompat=true, sslmode has the same meaning as in libpq', () => {
     expect(read('postgres://db/plants?uselibpqcompat=true&sslmode=require').ssl).toEqual({
       rejectUnauthorized: false,
     });

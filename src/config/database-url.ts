@@ -26,7 +26,7 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
   // An @ after the first / or ? shows that this / or ? is an unescaped character of the user or the password. pg would
   // take the rest of the password for the host, the database or the parameters, which appear in messages.
   if (path.includes('@') || query.includes('@')) return MUST_ESCAPE;
-  // With two @, one is an unescaped character of the password, or a mistyped colon.
+  // With two @, one of them is an unescaped character of the password, or a mistyped colon.
   if (authority.split('@').length > 2) return MUST_ESCAPE;
   // pg ignores everything from a # on.
   if (text.includes('#')) return MUST_ESCAPE;

@@ -34,7 +34,7 @@ export const httpUrl = withoutCredentials
   )
   .transform((text) => text.replace(/\/+$/, ''));
 
-/** An attacker that can replace the keys in transit could sign tokens, so only this machine may do without TLS. */
+/** An attacker that replaces the keys in transit could sign tokens: without TLS, the issuer must be on this machine. */
 export const issuerUrl = withoutCredentials.refine((text) => {
   const url = URL.parse(text);
   const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(url?.hostname ?? '');

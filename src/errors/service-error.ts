@@ -35,7 +35,7 @@ export class TooManyAttemptsError extends ServiceError {
   }
 }
 
-/** Ends the work on a request whose client is gone; it is never sent. */
+/** Ends the work on a request whose client has disconnected, so this error is never sent. */
 export function connectionClosed(): ServiceError {
   return new ServiceError(ErrorCode.badRequest, 'The client closed the connection.');
 }

@@ -37,7 +37,7 @@ describe('parseExactJson', () => {
     '1e400',
     '1e999999999999',
     '1e-999999999999',
-  ])('does not take %s for an int64', (text) => {
+  ])('does not read %s as an int64', (text) => {
     expect(typeof parseExactJson(text)).toBe('number');
   });
 
@@ -77,7 +77,7 @@ describe('parseExactJson', () => {
     expect(() => parseExactJson(text)).not.toThrow();
   });
 
-  it('keeps __proto__ a member like any other', () => {
+  it('treats __proto__ like any other member', () => {
     const value = parseExactJson('{"__proto__": {"id": 1}}') as object;
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
     expect(Object.keys(value)).toEqual(['__proto__']);
@@ -122,7 +122,7 @@ describe('parseExactJson', () => {
     expect(() => parseExactJson(text)).toThrow(JsonError);
   });
 
-  it('takes and refuses what JSON.parse does, and reads the same', () => {
+  it('accepts and refuses the same texts as JSON.parse, and reads the same values', () => {
     const texts = [
       '{"id": -12, "name": "a\\u00e9\\n", "tag": [1.5e3, true, null, {}, [], "\\ud83d\\ude00"]}',
       '{"a":{"b":{"c":[0,-0,1E-2,"\\"",false]}},"__proto__":{"x":""}}',
@@ -148,7 +148,7 @@ describe('parseExactJson', () => {
   });
 });
 
-/** Inserts, replaces or removes something in a few places. */
+/** Inserts, replaces or removes characters in a few places. */
 function mutate(
   text: string,
   pieces: readonly string[],
@@ -171,7 +171,7 @@ function outcomeOf(parse: () => JsonValue): JsonValue | Error {
   }
 }
 
-/** What JSON.parse makes of the same text; it knows two zeros, and this does not. */
+/** Replaces each bigint by a number, as JSON.parse does, and minus zero by zero, because a bigint has no minus zero. */
 function rounded(value: JsonValue): unknown {
   // Minus zero plus zero is zero.
   if (typeof value === 'bigint' || typeof value === 'number') return Number(value) + 0;

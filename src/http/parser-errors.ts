@@ -44,7 +44,7 @@ export function respondToParserErrors(server: Server): void {
     }
     const { latest } = connection;
     if (latest.req.complete) {
-      // The error comes after a complete request, whose response goes first.
+      // The error comes after a complete request, whose response must be sent first.
       afterResponse(latest, () => sendRaw(server, socket, error));
     } else if (latest.headersSent) {
       // The error is in the rest of a body, and the client has the response already.

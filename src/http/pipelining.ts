@@ -9,8 +9,8 @@ import { UNPARSED_EVENT } from './request-observer.js';
 import { whenClosed } from './when-closed.js';
 
 /**
- * The most requests in the queue of one connection. Otherwise, a client that reads no response could fill the memory with
- * requests. One more request is refused, and the connection closes.
+ * The most requests in the queue of one connection: a client that reads no response could fill the memory with requests.
+ * The next request is refused, and the connection closes.
  */
 const MAX_PIPELINED = 16;
 
@@ -70,7 +70,7 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
   };
 }
 
-/** A middleware that sends the refusal that was stored for this request, now that its turn has come. */
+/** A middleware that fails a request with the error that was stored for it before its turn came. */
 export function refuseAtItsTurn({ socket }: Request, response: Response, next: NextFunction): void {
   next(refusalOf(socket, response));
 }

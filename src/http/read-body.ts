@@ -7,7 +7,7 @@ import { whenClosed } from './when-closed.js';
 export const BODY_LIMIT_SETTING = 'body limit';
 
 /**
- * Reads the body of a request. A body that has arrived already, as small bodies have, is read without listeners and
+ * Reads the body of a request. A body that has already arrived, as most small bodies have, is read without listeners and
  * without a promise.
  *
  * @throws ServiceError bodyTooLarge as soon as more than `BODY_LIMIT` is announced or has arrived; connectionClosed

@@ -13,7 +13,7 @@ import { startRequestSpan, withRequestSpan } from '../tracing/tracing.js';
 import { CauseLog } from './cause-log.js';
 import { whenClosed } from './when-closed.js';
 
-/** Emitted by the server with the ServiceError of a response that no middleware sees. */
+/** Emitted on the server, with the ServiceError of a response that no middleware sees. */
 export const UNPARSED_EVENT = 'unparsed';
 
 /** From a millisecond to the default of REQUEST_TIMEOUT_MS. */
@@ -53,7 +53,7 @@ export class RequestObserver {
     });
   }
 
-  /** Logs and counts refusals that no middleware sees, and counts connections beyond the limit. */
+  /** Logs and counts error responses that no middleware sees, and counts connections beyond the limit. */
   watch(server: Server): void {
     server.on(UNPARSED_EVENT, ({ code }: ServiceError) => {
       const status = statusOf(code);

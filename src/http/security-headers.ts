@@ -47,7 +47,7 @@ function contentSecurityPolicy(baseUrl: string | undefined, html: string): strin
   ].join('; ');
 }
 
-/** Hashes of the `<style>` elements and `style` attributes; attributes need the keyword, too. */
+/** Hashes of the `<style>` elements and `style` attributes; the attributes also need `'unsafe-hashes'`. */
 function inlineStyles(html: string): string[] {
   const styles = [...html.matchAll(/<style>(.*?)<\/style>/gs), ...html.matchAll(/ style="(.*?)"/g)];
   const hashes = styles.map(([, style]) => createHash('sha256').update(style!).digest('base64'));

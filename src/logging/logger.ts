@@ -15,7 +15,7 @@ const WORKER_BUFFER_LENGTH = 2048;
 let output: DestinationStream | undefined;
 
 /**
- * One buffered stream for the process. It is flushed when the process exits, also after an error.
+ * One buffered stream for the process. It is flushed when the process exits, even after an error.
  *
  * pino's own buffer (minLength) takes twice the time: with every log entry, pino copies the whole buffer.
  */

@@ -10,7 +10,7 @@ export class MetricsService {
     this.source = () => registry.metrics();
   }
 
-  /** Replaces the metrics of this process, so that a worker can show those of all workers. */
+  /** Replaces the metrics of this process, so that a worker can show the metrics of all workers. */
   readFrom(source: () => Promise<string>): void {
     this.source = source;
   }

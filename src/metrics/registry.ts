@@ -11,7 +11,7 @@ export function createRegistry(): Registry {
 export function workerRestarts(registry: Registry): Counter {
   return new Counter({
     name: 'plant_store_worker_restarts_total',
-    help: 'Workers that ended unasked and were replaced.',
+    help: 'Workers that ended unexpectedly and were replaced.',
     registers: [registry],
   });
 }

@@ -3,7 +3,7 @@ import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { Batcher, type BatchLimits } from './batcher.js';
 
-/** A batcher whose batches end when the test says so. */
+/** A batcher whose batches end when the test calls `finish`. */
 function controlled(limits: Partial<BatchLimits> = {}) {
   const batches: {
     items: readonly number[];
@@ -21,18 +21,18 @@ function controlled(limits: Partial<BatchLimits> = {}) {
   return { batcher, batches, finish, itemsOf: () => batches.map(({ items }) => items) };
 }
 
-/** Lets everything happen that only waits for promises. */
+/** Waits for a turn of the event loop, so that all settled promises have had their effects. */
 const settled = () => new Promise(setImmediate);
 
 describe('Batcher', () => {
-  it('sends a lone item in the turn of the event loop in which it came', async () => {
+  it('sends a lone item in the turn of the event loop in which it was added', async () => {
     const { batcher, itemsOf } = controlled();
     void batcher.add(1);
     await settled();
     expect(itemsOf()).toEqual([[1]]);
   });
 
-  it('combines what comes in one turn of the event loop', async () => {
+  it('combines the items that are added in one turn of the event loop', async () => {
     const { batcher, itemsOf } = controlled();
     void batcher.add(1);
     await Promise.resolve();
@@ -41,7 +41,7 @@ describe('Batcher', () => {
     expect(itemsOf()).toEqual([[1, 2]]);
   });
 
-  it('combines what comes while a batch is in flight, and gives each its own outcome', async () => {
+  it('combines the items that are added while a batch is in flight, and gives each its own outcome', async () => {
     const { batcher, itemsOf, finish } = controlled();
     const outcomes = [batcher.add(1)];
     await settled();
@@ -55,7 +55,7 @@ describe('Batcher', () => {
     expect(await Promise.all(outcomes)).toEqual([10, 20, 30, 40]);
   });
 
-  it('keeps batches below their size, and their number below its limit', async () => {
+  it('exceeds neither the size of a batch nor the number of batches in flight', async () => {
     const { batcher, itemsOf, finish } = controlled({ size: 2, inFlight: 2 });
     const outcomes = [1, 2, 3, 4, 5, 6].map((item) => batcher.add(item));
     await settled();
@@ -75,7 +75,7 @@ describe('Batcher', () => {
     expect(await Promise.all(outcomes)).toEqual([10, 20, 30, 40, 50, 60]);
   });
 
-  it('of a long queue, sends half', async () => {
+  it('sends half of a long queue', async () => {
     const { batcher, batches, finish } = controlled({ size: 100, queued: 1000 });
     const items = Array.from({ length: 200 }, (_, i) => i);
     const outcomes = items.map((item) => batcher.add(item));
@@ -119,7 +119,7 @@ describe('Batcher', () => {
     jest.useRealTimers();
   });
 
-  it('an item that fails does not fail its neighbours', async () => {
+  it('an item that fails does not fail the other items of its batch', async () => {
     const batcher = new Batcher<number, number>(
       async (items) => {
         await settled();
@@ -137,7 +137,7 @@ describe('Batcher', () => {
     ]);
   });
 
-  it('fails the whole queue when the database is away, and goes on with what comes later', async () => {
+  it('fails the whole queue when the database is away, and accepts later items', async () => {
     const { batcher, batches, finish } = controlled();
     const first = batcher.add(1);
     await settled();

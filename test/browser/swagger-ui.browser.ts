@@ -7,7 +7,10 @@ import { startService, type TestService } from '../setup/service.js';
 
 describe('Swagger UI in a browser', () => {
   let service: TestService;
-  /** Its BASE_URL is the address of `service` behind the proxy: another origin, or the same one behind the proxy. */
+  /**
+   * A service whose BASE_URL is the address of `service` behind the proxy. For its page, that is another origin if the page
+   * was loaded directly, and the same origin if the page was loaded through the proxy.
+   */
   let serviceWithBaseUrl: TestService;
   let proxy: Server;
   let browser: Browser;
@@ -20,7 +23,7 @@ describe('Swagger UI in a browser', () => {
     proxy = startPrefixProxy(ports);
     await once(proxy.listen(0, '127.0.0.1'), 'listening');
     serviceWithBaseUrl = await startService({ BASE_URL: proxied('/garden/store') });
-    // The service that is built last judges all tokens: Passport keeps one strategy of a name for the process.
+    // Passport keeps one strategy for the whole process, so the service that is built last judges all tokens.
     service = await startService();
     ports.set('/garden/store', service.port).set('/garden/other', serviceWithBaseUrl.port);
     browser = await chromium.launch({
@@ -34,7 +37,7 @@ describe('Swagger UI in a browser', () => {
         '--disable-component-update',
         '--disable-sync',
         '--host-resolver-rules=MAP plants.example.org 127.0.0.1',
-        // As with TLS: without it, Chromium complains that it ignores Cross-Origin-Opener-Policy.
+        // Treats the origin as if it used TLS. Otherwise, Chromium reports that it ignores Cross-Origin-Opener-Policy.
         `--unsafely-treat-insecure-origin-as-secure=http://plants.example.org:${service.port}`,
       ],
     });

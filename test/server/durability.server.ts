@@ -9,7 +9,7 @@ import {
 import { startPostgresServer, type PostgresServer } from '../setup/postgres-server.js';
 import { until } from '../setup/until.js';
 
-/** No standby has this name, so a commit waits for one until somebody cancels it. */
+/** No standby has this name, so a commit waits until somebody cancels the wait. */
 const MISSING_STANDBY = 'ghost';
 
 describe('a service whose database waits for a standby that is away', () => {

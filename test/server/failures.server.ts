@@ -72,7 +72,7 @@ describe('a service on a server that fails', () => {
     await expectNothingLost(load.acknowledged);
   });
 
-  it('frozen: the service still stops in good order', async () => {
+  it('frozen: the service still stops gracefully', async () => {
     const other = await startOn(server.url);
     await fetch(`${other.url}/health/ready`);
     await server.freeze();
@@ -130,7 +130,7 @@ describe('a service on a server that fails', () => {
   });
 });
 
-describe('a service beside other writers of the same plants', () => {
+describe('a service, while other sessions write the same plants', () => {
   let server: PostgresServer;
   let token: string;
   let other: pg.Client;
@@ -183,7 +183,8 @@ describe('a service beside other writers of the same plants', () => {
     const service = await startOn(server.url, { DATABASE_TIMEOUT_MS: '10000' });
     const before = await deadlocks();
     await other.query(`BEGIN; ${insert(1)}`);
-    // Postgres aborts the session that checks for a deadlock first: this one checks only after a minute.
+    // Postgres aborts the session that first checks for a deadlock. `another` checks only after a minute, so the
+    // statement of the service is aborted.
     await another.query(`SET deadlock_timeout = '1min'; BEGIN; ${insert(20)}`);
     const first = postPlant(service, token, 1);
     await blocked(1);
@@ -230,7 +231,7 @@ describe('a service beside other writers of the same plants', () => {
 });
 
 describe('behind PgBouncer in transaction mode', () => {
-  it('everything works: migrations, tokens, plants', async () => {
+  it('migrations, tokens and plants work', async () => {
     const server = await startPostgresServer();
     const bouncer = await startPgBouncer(server);
     try {

@@ -20,7 +20,7 @@ export function plantHead(token: string, lines: readonly string[]): string {
   ].join('\r\n');
 }
 
-/** Opens a connection for a test that decides about every byte. */
+/** Opens a connection for a test that sends its own bytes. */
 export async function openConnection(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
