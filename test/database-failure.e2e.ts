@@ -86,6 +86,7 @@ describe('an insert that fails', () => {
     ['it is read-only', '25006'],
     ['it shuts down', '57P01'],
     ['a lock is not available', '55P03'],
+    ['its disk fails', '58030'],
   ])('because %s (%s): 503, then the service recovers', async (_reason, sqlstate) => {
     await beforeInsert(`RAISE EXCEPTION 'no' USING ERRCODE = '${sqlstate}';`);
     expectUnavailable(await service.post('{"id":1,"name":"a"}'));
@@ -105,6 +106,29 @@ describe('an insert that fails', () => {
     expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ status: 200 });
     expect(await service.storedPlants()).toHaveLength(1);
     await service.database.query('DROP SEQUENCE attempts');
+  });
+
+  it('because each attempt loses a race slowly: 503 after the time-out, not after the last attempt', async () => {
+    const impatient = await startService({ DATABASE_TIMEOUT_MS: '1000' });
+    try {
+      await impatient.database.query('CREATE SEQUENCE attempts');
+      await impatient.database.query(
+        `CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+           PERFORM nextval('attempts'), pg_sleep(0.4);
+           RAISE EXCEPTION 'no' USING ERRCODE = '40001';
+         END $$`,
+      );
+      await impatient.database.query(
+        'CREATE TRIGGER lose BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION lose()',
+      );
+      expectUnavailable(await impatient.post('{"id":1,"name":"a"}'));
+      const [row] = await impatient.database.query<{ attempts: string }>(
+        'SELECT last_value::text AS attempts FROM attempts',
+      );
+      expect(Number(row!.attempts)).toBeLessThan(5);
+    } finally {
+      await impatient.close();
+    }
   });
 
   it('because of a fault of the service: 500, with a constant text', async () => {

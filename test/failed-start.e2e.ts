@@ -112,6 +112,30 @@ describe('a start that cannot succeed', () => {
     },
   );
 
+  it('does not retry a wrong password', async () => {
+    let connections = 0;
+    // The response of a Postgres server to a wrong password (its documentation, chapter "Message Formats").
+    const server = createServer((socket) => {
+      connections++;
+      const fields = Buffer.from('SFATAL\0C28P01\0Mpassword authentication failed\0\0');
+      const head = Buffer.from('E\0\0\0\0');
+      head.writeInt32BE(4 + fields.length, 1);
+      socket.once('data', () => socket.end(Buffer.concat([head, fields])));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const command = await runInProcess(['migrate'], {
+      DATABASE_URL: `postgres://me:hunter2@127.0.0.1:${port}/plants`,
+      DATABASE_START_TIMEOUT_MS: '5000',
+    });
+    server.close();
+    expect(command).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(command.stderr).toBe(
+      `The database at 127.0.0.1:${port}/plants cannot be used: password authentication failed (28P01)\n`,
+    );
+    expect(connections).toBe(1);
+  });
+
   it('retries a database that is away, until the time-out', async () => {
     const service = attempt([MAIN], {
       PORT: '0',

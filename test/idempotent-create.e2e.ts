@@ -62,6 +62,15 @@ describe('creating is idempotent', () => {
     expect(await service.post(JSON.stringify(other))).toMatchObject({ body: { error: 40006 } });
   });
 
+  it('no tag and an empty tag are different', async () => {
+    await service.post('{"id":1,"name":"a","tag":""}');
+    expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ body: { error: 40006 } });
+    await service.post('{"id":2,"name":"a"}');
+    expect(await service.post('{"id":2,"name":"a","tag":""}')).toMatchObject({
+      body: { error: 40006 },
+    });
+  });
+
   it('exactly one of several clients racing for one id wins', async () => {
     for (let id = 1; id <= 20; id++) {
       const names = Array.from({ length: 20 }, (_, i) => `racer ${i}`);
@@ -111,6 +120,37 @@ describe('creating is idempotent', () => {
   });
 });
 
+describe('plants that share a batch', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService({ DATABASE_TIMEOUT_MS: '20000' });
+  });
+  afterAll(() => service.close());
+
+  it('are inserted in the order of their ids: other batches of the same ids then wait, and cannot deadlock', async () => {
+    await service.database.query('CREATE TABLE inserted (turn serial, id bigint)');
+    await service.database.query(
+      `CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+       $$ BEGIN INSERT INTO inserted (id) VALUES (NEW.id); RETURN NEW; END $$`,
+    );
+    await service.database.query(
+      'CREATE TRIGGER note BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION note()',
+    );
+    const ids = ['30', '-9223372036854775808', '9223372036854775807', '4', '-5'];
+    const statuses = await postTogether(
+      service,
+      ids.map((id) => `{"id":${id},"name":"a"}`),
+    );
+    expect(statuses).toEqual(Array(ids.length).fill(200));
+    expect(
+      await service.database.query('SELECT id::text AS id FROM inserted ORDER BY turn OFFSET 1'),
+    ).toEqual(
+      ['-9223372036854775808', '-5', '4', '30', '9223372036854775807'].map((id) => ({ id })),
+    );
+  });
+});
+
 /** For INSERT … SELECT, Citus counts the rows that were selected, not the rows that were inserted. */
 describe('a database that reports a wrong number of inserted rows', () => {
   let service: TestService;
@@ -121,18 +161,6 @@ describe('a database that reports a wrong number of inserted rows', () => {
   });
   afterAll(() => service.close());
 
-  /** Sends plants while another batch is in flight, so that they share the next one. */
-  async function postTogether(bodies: readonly string[]) {
-    await service.post('{}');
-    service.proxy.freeze();
-    const first = service.post('{"id":100,"name":"in flight"}');
-    await until(async () => (await service.metric('plant_store_pending_requests')) === 1);
-    const others = bodies.map((body) => service.post(body));
-    await until(async () => (await service.metric('plant_store_batch_waiting')) === bodies.length);
-    service.proxy.restore();
-    return (await Promise.all([first, ...others])).slice(1).map(({ status }) => status);
-  }
-
   it.each([0, 1, 2, 9])(
     'such as %d, makes the service acknowledge no plant that is not stored',
     async (count) => {
@@ -141,7 +169,11 @@ describe('a database that reports a wrong number of inserted rows', () => {
       service.proxy.pretendInserted(count);
       expect(await service.post('{"id":1,"name":"b"}')).toMatchObject({ body: { error: 40006 } });
       expect(
-        await postTogether(['{"id":1,"name":"b"}', '{"id":2,"name":"a"}', '{"id":2,"name":"b"}']),
+        await postTogether(service, [
+          '{"id":1,"name":"b"}',
+          '{"id":2,"name":"a"}',
+          '{"id":2,"name":"b"}',
+        ]),
       ).toEqual([400, 200, 400]);
       expect(await service.storedPlants()).toEqual([
         { id: '1', name: 'a', tag: null },
@@ -151,3 +183,15 @@ describe('a database that reports a wrong number of inserted rows', () => {
     },
   );
 });
+
+/** Sends plants while another batch is in flight, so that they share the next one. */
+async function postTogether(service: TestService, bodies: readonly string[]): Promise<number[]> {
+  await service.post('{}');
+  service.proxy.freeze();
+  const first = service.post('{"id":100,"name":"in flight"}');
+  await until(async () => (await service.metric('plant_store_pending_requests')) === 1);
+  const others = bodies.map((body) => service.post(body));
+  await until(async () => (await service.metric('plant_store_batch_waiting')) === bodies.length);
+  service.proxy.restore();
+  return (await Promise.all([first, ...others])).slice(1).map(({ status }) => status);
+}

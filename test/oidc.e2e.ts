@@ -176,6 +176,22 @@ describe('an identity provider', () => {
     expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
   });
 
+  it.each([
+    'RS384',
+    'RS512',
+    'PS256',
+    'PS384',
+    'PS512',
+    'ES256',
+    'ES384',
+    'ES512',
+    'EdDSA',
+    'Ed25519',
+  ])('may sign with %s', async (algorithm) => {
+    await issuer.rotateKey(algorithm);
+    expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
+  });
+
   it('that fails does not delay other tokens, causes no 429, and does not receive a request for every unknown key', async () => {
     const failing = await startIssuer();
     failing.setDown(true);

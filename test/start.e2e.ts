@@ -95,11 +95,14 @@ describe('a service on the embedded database', () => {
     expect(second.stderr).toMatch(inUse(dataDir));
   });
 
-  it('keeps plants after kill -9', async () => {
+  it('keeps plants after kill -9, and ends the token that the last start printed', async () => {
+    const old = await curlOf(service);
     service.process.kill('SIGKILL');
     await service.exit();
     service = start({ WEB_CONCURRENCY: '2' });
     await expectStored(service);
+    const renewed = old.replace(/http:\/\/[^/]+/, await urlOf(service));
+    expect(JSON.parse(await sh(`${renewed} -sS`))).toMatchObject({ error: 40101 });
   });
 
   it('keeps plants after a graceful stop of two workers', async () => {

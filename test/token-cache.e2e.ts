@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { generateAccessToken } from '../src/auth/access-token.js';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
+import { holdClock } from './setup/clock.js';
 import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
 import { startService, type TestResponse, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
@@ -61,6 +62,43 @@ describe('a token that was verified', () => {
     expect(used!.lastUsedAt).toBeInstanceOf(Date);
     for (let i = 0; i < 20; i++) await post();
     expect(await row()).toEqual([used]);
+  });
+});
+
+describe('the verdict about a token', () => {
+  let service: TestService;
+  const advance = holdClock();
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.close());
+
+  it('is used for less than four seconds', async () => {
+    expect(await service.post('{}')).toMatchObject({ status: 400 });
+    service.proxy.cut();
+    await advance(3999);
+    expect(await service.post('{}')).toMatchObject({ status: 400 });
+    await advance(1);
+    expect(await service.post('{}')).toMatchObject({ status: 503, body: { error: 50300 } });
+    service.proxy.restore();
+  });
+
+  it('is refreshed in the background after two seconds, so that no request waits for it', async () => {
+    await advance(4000);
+    await service.post('{}');
+    const find = jest.spyOn(service.app.get(AccessTokensService), 'find');
+    await advance(1999);
+    await service.post('{}');
+    expect(find).toHaveBeenCalledTimes(0);
+    await advance(1);
+    await service.post('{}');
+    expect(find).toHaveBeenCalledTimes(1);
+    await find.mock.results[0]!.value;
+    service.proxy.cut();
+    await advance(3999);
+    expect(await service.post('{}')).toMatchObject({ status: 400 });
+    service.proxy.restore();
   });
 });
 
@@ -225,6 +263,47 @@ describe('too many wrong tokens from one address', () => {
     } finally {
       await service.close();
     }
+  });
+});
+
+describe('the limit on wrong tokens', () => {
+  let service: TestService;
+  const advance = holdClock();
+
+  beforeAll(async () => {
+    service = await startLimited();
+  });
+  afterAll(() => service.close());
+
+  it('applies to a minute that begins with the first of them, not with the last', async () => {
+    for (let i = 0; i < LIMIT; i++) {
+      expect(await guess(service)).toMatchObject({ status: 401 });
+      await advance(10_000);
+    }
+    const refused = await guess(service);
+    expect(refused).toMatchObject({ status: 429 });
+    expect(refused.headers.get('retry-after')).toBe('10');
+    await advance(9999);
+    expect(await guess(service)).toMatchObject({ status: 429 });
+    await advance(2);
+    expect(await guess(service)).toMatchObject({ status: 401 });
+    await advance(60_000);
+  });
+
+  it('applies to a token that was valid, once it is known to be revoked', async () => {
+    const tokens = service.app.get(AccessTokensService);
+    const authorization = `Bearer ${await tokens.create('leaked')}`;
+    const post = () => service.post(PLANT, { authorization });
+    expect(await post()).toMatchObject({ status: 200 });
+    const [token] = await tokens.findLive('leaked');
+    await tokens.revoke([token!.id]);
+    await advance(4000);
+    // The first response comes from the look-up, which is exempt because the token was valid until then.
+    for (let i = 0; i < 1 + LIMIT; i++) {
+      expect(await post()).toMatchObject({ status: 401 });
+      await advance(4001);
+    }
+    expect(await post()).toMatchObject({ status: 429 });
   });
 });
 

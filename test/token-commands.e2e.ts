@@ -126,6 +126,14 @@ describe('the token commands, beside a running service', () => {
     expect([hours(first), hours(second)]).toEqual([1, 30 * 24]);
   });
 
+  it('rotate never lengthens the life of an old token', async () => {
+    await token('create', 'greenhouse', '--expires', '1h');
+    const [before] = await list();
+    await token('rotate', 'greenhouse', '--grace', '24h');
+    const [after] = await list();
+    expect(after).toEqual(before);
+  });
+
   it('revoke accepts a token that leaked, and never repeats it', async () => {
     const leaked = (await token('create', 'greenhouse')).stdout.trim();
     const results = [

@@ -58,11 +58,11 @@ export function sendError(
  * ends when the client has the response, or after REQUEST_TIMEOUT_MS.
  */
 function discardBody(request: IncomingMessage, response: ServerResponse): void {
-  const { expect, 'content-length': length } = request.headers;
+  const { expect, 'content-length': length = 0, 'transfer-encoding': coding } = request.headers;
   // A client that sent `Expect: 100-continue` and gets an error instead of 100 may or may not send the body: the
   // connection cannot be used again (RFC 9110 section 10.1.1).
   const isShort =
-    expect === undefined && length !== undefined && Number(length) <= DISCARD_LIMIT_BYTES;
+    expect === undefined && coding === undefined && Number(length) <= DISCARD_LIMIT_BYTES;
   if (!isShort) response.setHeader('Connection', 'close');
   request.resume();
 }

@@ -83,6 +83,18 @@ describe('parseExactJson', () => {
     expect(Object.keys(value)).toEqual(['__proto__']);
   });
 
+  it.each(['[]', '{}', '[[]]', '{"a":{}}'])(
+    '%s costs no level of nesting once it is closed',
+    (value) => {
+      const nested = '['.repeat(MAX_DEPTH - 2) + value + ']'.repeat(MAX_DEPTH - 2);
+      const text = `[${Array(MAX_DEPTH + 1)
+        .fill(value)
+        .join()}]`;
+      expect(() => parseExactJson(text)).not.toThrow();
+      expect(() => parseExactJson(nested)).not.toThrow();
+    },
+  );
+
   it.each(['[', '{"a":'])('accepts %s nested to the limit and refuses one level more', (open) => {
     const close = open === '[' ? ']' : '}';
     const nested = (depth: number) => open.repeat(depth) + '1' + close.repeat(depth);

@@ -20,8 +20,8 @@ export default async function globalSetup(
 ): Promise<void> {
   process.env['TEST_TEMPLATE_DIR'] = await openTemplate(rootDir);
   process.env['TEST_DATA_ROOT'] = (await hasRoom(MEMORY)) ? MEMORY : tmpdir();
-  const isEndToEnd = testRegex.some((regex) => new RegExp(regex).test('.e2e.ts'));
-  if (isEndToEnd && process.env['TEST_DATABASE_URL'] === undefined) {
+  const needsServers = testRegex.some((regex) => /e2e|browser/.test(String(regex)));
+  if (needsServers && process.env['TEST_DATABASE_URL'] === undefined) {
     await startServers(rootDir, maxWorkers);
   }
 }

@@ -13,7 +13,7 @@ export interface Issuer {
   /** Signs a token as RFC 9068 describes it, with changes for a test. */
   sign(changes?: Record<string, unknown>, header?: Record<string, unknown>): Promise<string>;
   /** Signs with a new key from now on, and withdraws the old one. */
-  rotateKey(): Promise<void>;
+  rotateKey(algorithm?: string): Promise<void>;
   /** Responds only with errors, or works again. */
   setDown(isDown: boolean): void;
   close(): Promise<void>;
@@ -28,14 +28,14 @@ export async function startIssuer(): Promise<Issuer> {
   let requests = 0;
   let isDown = false;
 
-  const rotateKey = async () => {
-    const pair = await generateKeyPair('RS256');
+  const rotateKey = async (algorithm = 'RS256') => {
+    const pair = await generateKeyPair(algorithm);
     privateKey = pair.privateKey;
     publicJwk = {
       ...(await exportJWK(pair.publicKey)),
       kid: `key-${++serial}`,
       use: 'sig',
-      alg: 'RS256',
+      alg: algorithm,
     };
   };
   await rotateKey();
@@ -78,7 +78,7 @@ export async function startIssuer(): Promise<Issuer> {
         ...changes,
       };
       return new SignJWT(claims)
-        .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: publicJwk.kid!, ...header })
+        .setProtectedHeader({ alg: publicJwk.alg!, typ: 'at+jwt', kid: publicJwk.kid!, ...header })
         .sign(privateKey);
     },
     rotateKey,
