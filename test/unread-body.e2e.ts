@@ -82,6 +82,22 @@ describe('a response to a body that was not read', () => {
     },
   );
 
+  it.each([
+    [40400, 'GET', '/nowhere'],
+    [40500, 'GET', '/plants'],
+    [40500, 'DELETE', '/plants'],
+    [40100, 'POST', '/plants'],
+    [40100, 'GET', '/metrics'],
+  ])('%d: %s %s without a body leaves the connection open', async (code, method, path) => {
+    const socket = await openConnection(service.port);
+    await write(socket, plain(method, path, []) + LIVE);
+    const [refused, next] = await readResponses(socket, 2);
+    expect(JSON.parse(refused!.body)).toMatchObject({ error: code });
+    expect(refused!.headers['connection']).toBe('keep-alive');
+    expect(next).toMatchObject({ status: 200 });
+    socket.destroy();
+  });
+
   it('50301: after a body with a large length, the response says close and arrives', async () => {
     const other = await occupy();
     await expectLastResponse(service, 50301, post([JSON_TYPE, `Content-Length: ${LONG}`]), LONG);
