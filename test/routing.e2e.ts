@@ -1,15 +1,16 @@
+import type { Application } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
 describe('routing is strict', () => {
-  let service: TestService;
-
-  beforeAll(async () => {
-    service = await startService();
-  });
-  afterAll(() => service.close());
-
   it.each([
     '/',
     '/plants/',
@@ -73,5 +74,89 @@ describe('routing is strict', () => {
       'POST http://example.org/plants HTTP/1.1\r\nHost: x\r\n\r\n',
     );
     expect(response.status).toBe(401);
+  });
+});
+
+describe('every route needs a token', () => {
+  it('except the routes in this list', async () => {
+    const { router } = service.app.getHttpAdapter().getInstance() as Application;
+    const routes = router.stack
+      .flatMap((layer) => (layer.route === undefined ? [] : [layer.route]))
+      .flatMap(({ path, stack }) => stack.map(({ method }) => ({ method, path })));
+    const open: string[] = [];
+    const closed: string[] = [];
+    for (const { method, path } of routes) {
+      const { status } = await service.request(path, {
+        method: method.toUpperCase(),
+        redirect: 'manual',
+      });
+      (status === 401 ? closed : open).push(`${method} ${path}`);
+    }
+    expect(closed.sort()).toEqual(['get /metrics', 'post /plants']);
+    expect([...new Set(open)].sort()).toEqual([
+      'get /docs',
+      'get /docs/',
+      'get /docs/LICENSE',
+      'get /docs/docs/swagger-ui-init.js',
+      'get /docs/index.html',
+      'get /docs/swagger-ui-init.js',
+      'get /health/live',
+      'get /health/ready',
+      'get /openapi.json',
+      'get /openapi.yaml',
+    ]);
+  });
+
+  const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+
+  it.each([
+    ['GET', '/', BROWSER],
+    ['HEAD', '/', BROWSER],
+    ['GET', '/?from=bookmark', 'application/json, text/html;q=0.1'],
+  ])(
+    '%s %s redirects a browser to /docs, with a relative address, for proxies with a path prefix',
+    async (method, path, accept) => {
+      const response = await service.request(path, {
+        method,
+        headers: { accept },
+        redirect: 'manual',
+      });
+      expect(response.status).toBe(302);
+      expect(response.headers.get('location')).toBe('docs');
+      expect(response.headers.get('vary')).toBe('Accept');
+      const page = await service.request(path, { headers: { accept } });
+      expect(page).toMatchObject({ status: 200, body: expect.stringContaining('swagger-ui') });
+    },
+  );
+
+  it.each(['*/*', 'application/json', 'text/html;q=0', 'text/htmlx', ''])(
+    'GET / with Accept %j is 40400 and names /docs',
+    async (accept) => {
+      const response = await service.request('/', { headers: { accept }, redirect: 'manual' });
+      expect(response).toMatchObject({
+        status: 404,
+        body: { error: 40400, message: expect.stringContaining('/docs') },
+      });
+      expect(response.headers.get('vary')).toBe('Accept');
+    },
+  );
+
+  it.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])('%s / is 40400 for a browser', async (method) => {
+    const response = await service.request('/', { method, headers: { accept: BROWSER } });
+    expect(response).toMatchObject({ status: 404, body: { error: 40400 } });
+    expect(response.headers.get('allow')).toBeNull();
+  });
+
+  it.each(['/health/live', '/health/ready'])('%s responds with ok', async (path) => {
+    expect(await service.request(path)).toMatchObject({ status: 200, body: { status: 'ok' } });
+  });
+
+  it('/metrics accepts an ordinary token', async () => {
+    const response = await service.request('/metrics', {
+      headers: { authorization: `Bearer ${service.token}` },
+    });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toContain('text/plain');
+    expect(response.body).toContain('process_cpu_seconds_total');
   });
 });
