@@ -76,12 +76,82 @@ describe('/health/ready', () => {
   });
 });
 
+describe('/health/ready, with a tolerance of a minute', () => {
+  let service: TestService;
+  let ahead = 0;
+
+  beforeAll(async () => {
+    const now = Date.now.bind(Date);
+    jest.spyOn(Date, 'now').mockImplementation(() => now() + ahead);
+    service = await startService({
+      READINESS_TOLERANCE_MS: '60000',
+      DATABASE_TIMEOUT_MS: '1000',
+    });
+  });
+  afterAll(async () => {
+    jest.restoreAllMocks();
+    await service.close();
+  });
+  beforeEach(async () => {
+    ahead += 1000;
+    expect(await ready()).toBe(200);
+    ahead += 1000;
+  });
+
+  const ready = async () => (await service.request('/health/ready')).status;
+
+  const setReadOnly = async (value: 'on' | 'off') => {
+    await poolOf(service.app.get(DataSource)).query(`SET default_transaction_read_only = ${value}`);
+  };
+  const faults: [string, () => unknown, () => unknown][] = [
+    ['cannot be reached', () => service.proxy.cut(), () => service.proxy.restore()],
+    ['does not respond', () => service.proxy.freeze(), () => service.proxy.restore()],
+    ['is read-only', () => setReadOnly('on'), () => setReadOnly('off')],
+  ];
+
+  it.each(faults)(
+    'is 200 for a minute from the first check that finds that the database %s, then 503',
+    async (_fault, begin, end) => {
+      // A long time before the fault without any check does not count.
+      ahead += 600_000;
+      await begin();
+      expect(await ready()).toBe(200);
+      ahead += 50_000;
+      expect(await ready()).toBe(200);
+      ahead += 10_000;
+      const response = await service.request('/health/ready');
+      expect(response).toMatchObject({ status: 503, body: { error: 50300 } });
+      expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
+      await end();
+    },
+  );
+
+  it('begins anew with each outage', async () => {
+    for (let outage = 0; outage < 3; outage++) {
+      service.proxy.cut();
+      expect(await ready()).toBe(200);
+      ahead += 40_000;
+      expect(await ready()).toBe(200);
+      service.proxy.restore();
+      ahead += 1000;
+      expect(await ready()).toBe(200);
+      ahead += 1000;
+    }
+  });
+
+  it('is 503 at once for what no fail-over ends', async () => {
+    await service.database.query('ALTER TABLE plants RENAME TO hidden');
+    expect(await ready()).toBe(503);
+    await service.database.query('ALTER TABLE hidden RENAME TO plants');
+  });
+});
+
 describe('/health/ready, for a role that may not do everything', () => {
   let service: TestService;
   const role = `plant_store_test_${process.pid}`;
 
   beforeEach(async () => {
-    service = await startService();
+    service = await startService({ READINESS_TOLERANCE_MS: '60000' });
     await service.database.query(`CREATE ROLE ${role}`);
     await service.database.query(
       `DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO ${role}', current_schema()); END $$`,
@@ -95,7 +165,7 @@ describe('/health/ready, for a role that may not do everything', () => {
     await service.close();
   });
 
-  it('says that the role may not read the migrations', async () => {
+  it('says that the role may not read the migrations, whatever the tolerance', async () => {
     await service.database.query(`GRANT SELECT, INSERT, UPDATE ON plants TO ${role}`);
     await service.database.query(`REVOKE SELECT ON migrations FROM ${role}`);
     await poolOf(service.app.get(DataSource)).query(`SET ROLE ${role}`);
