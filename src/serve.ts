@@ -5,10 +5,17 @@ import { prepareDatabase } from './database/prepare-database.js';
 import { explainStartError } from './start-errors.js';
 import { startTracing } from './tracing/tracing.js';
 
+/** A service that listens. */
+interface Running {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
 // Nest is imported lazily: the primary of several workers then takes 80 MB of memory instead of 145.
 
 /**
- * Brings the schema up to date and starts the service, in this process or in workers. A signal stops it later.
+ * Brings the schema up to date and starts the service, in this process or in workers. A signal stops it, also while it
+ * waits for the database.
  *
  * @param report takes the messages for the operator
  * @returns when the service listens
@@ -20,13 +27,19 @@ export async function serve(
   logger: Logger,
   report: (text: string) => void,
 ): Promise<void> {
+  let stop = () => database.close();
+  stopOnSignal(() => stop());
   await prepareDatabase(database.config, report);
   const token =
     database.config.isEmbedded === true ? await createToken(database.config) : undefined;
   const run = config.workers === 1 ? runApp : runWorkers;
-  const url = await run({ ...config, database: database.config }, logger, () => database.close());
-  report(`The Plant Store listens on ${url}`);
-  if (token !== undefined) report(welcome(url, token));
+  const running = await run({ ...config, database: database.config }, logger);
+  stop = async () => {
+    await running.stop();
+    await database.close();
+  };
+  report(`The Plant Store listens on ${running.url}`);
+  if (token !== undefined) report(welcome(running.url, token));
 }
 
 async function createToken(config: DatabaseConfig): Promise<string> {
@@ -34,42 +47,32 @@ async function createToken(config: DatabaseConfig): Promise<string> {
   return withAccessTokens(config, (tokens) => tokens.createDevelopmentToken());
 }
 
-/** @returns the URL */
-async function runApp(
-  config: AppConfig,
-  logger: Logger,
-  closeDatabase: () => Promise<void>,
-): Promise<string> {
+async function runApp(config: AppConfig, logger: Logger): Promise<Running> {
   const { endpoint } = config.tracing;
   const stopTracing = endpoint === undefined ? undefined : await startTracing(endpoint);
   const { createApp, listen } = await import('./app.js');
   const { stopApp } = await import('./shutdown.js');
   const app = await createApp(config, logger);
   const url = await listen(app, config.http);
-  stopOnSignal(async () => {
-    await stopApp(app, config.http);
-    await closeDatabase();
-    await stopTracing?.();
-  });
-  return url;
+  return {
+    url,
+    async stop() {
+      await stopApp(app, config.http);
+      await stopTracing?.();
+    },
+  };
 }
 
-/** @returns the URL */
-async function runWorkers(
-  config: AppConfig,
-  logger: Logger,
-  closeDatabase: () => Promise<void>,
-): Promise<string> {
+async function runWorkers(config: AppConfig, logger: Logger): Promise<Running> {
   const { Workers } = await import('./cluster/workers.js');
   const workers = new Workers(config, logger);
-  stopOnSignal(async () => {
-    await workers.stop();
-    await closeDatabase();
-  });
-  return workers.start();
+  return { url: await workers.start(), stop: () => workers.stop() };
 }
 
-/** The first signal stops the service gracefully, the second one at once. */
+/**
+ * The first signal stops the service gracefully, the second one at once. The first process of a container ignores a
+ * signal without a handler.
+ */
 function stopOnSignal(stop: () => Promise<void>): void {
   let isStopping = false;
   const onSignal = () => {

@@ -8,6 +8,9 @@ import { describeDatabaseError, isMisconfigured, isUnavailable } from './postgre
 
 const RETRY_INTERVAL_MS = 1000;
 
+/** How often the same reason for the wait is logged. */
+const LOG_INTERVAL_MS = 30_000;
+
 /** Any number, as long as all processes that migrate this schema use the same one. */
 const MIGRATION_LOCK = 0x706c616e74;
 
@@ -17,7 +20,7 @@ class MigrationInProgressError extends Error {}
 /**
  * Brings the schema up to date, and waits for a database that cannot be reached yet.
  *
- * @param log receives a message for every failed attempt
+ * @param log receives a message when the wait begins, when its reason changes, and every 30 seconds
  * @throws StartError when the database cannot be used within `config.startTimeout`, or no retry can help
  */
 export async function prepareDatabase(
@@ -26,6 +29,7 @@ export async function prepareDatabase(
 ): Promise<void> {
   const address = addressOf(config);
   const deadline = Date.now() + config.startTimeout;
+  let logged: { readonly reason: string; readonly at: number } | undefined;
   for (;;) {
     try {
       await migrate(config);
@@ -39,7 +43,11 @@ export async function prepareDatabase(
           : 'cannot be used';
         throw new StartError(`The database at ${address} ${failure}: ${reason}`, { cause: error });
       }
-      log(`Waiting for the database at ${address}: ${reason}`);
+      const now = Date.now();
+      if (reason !== logged?.reason || now - logged.at >= LOG_INTERVAL_MS) {
+        log(`Waiting for the database at ${address}: ${reason}`);
+        logged = { reason, at: now };
+      }
       await delay(RETRY_INTERVAL_MS);
     }
   }
