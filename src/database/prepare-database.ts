@@ -5,6 +5,7 @@ import type { DatabaseConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { migrationDatabaseOptions } from './database-options.js';
 import { describeDatabaseError, isMisconfigured, isUnavailable } from './postgres-errors.js';
+import { serversOf } from './primary-client.js';
 
 const RETRY_INTERVAL_MS = 1000;
 
@@ -62,8 +63,9 @@ function isTransientFailure(error: unknown): boolean {
 function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string {
   // Not the path of the socket: for a command it is temporary, and is gone when the operator looks.
   if (isEmbedded === true) return dataDir;
-  const { host, port, database, user } = parse(url);
-  return `${host || 'localhost'}:${port || '5432'}/${database ?? user ?? ''}`;
+  const { database, user } = parse(url);
+  const servers = serversOf(url).map(({ host, port }) => `${host}:${port}`);
+  return `${servers.join(',')}/${database ?? user ?? ''}`;
 }
 
 /**
