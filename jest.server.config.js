@@ -1,6 +1,6 @@
 import config from './jest.config.js';
 
-/** Needs the programs of Postgres and PgBouncer as Debian installs them: see `npm run test:server`. */
+/** Needs the programs of Postgres, PgBouncer and nginx as Debian installs them: see `npm run test:server`. */
 export default {
   ...config,
   roots: ['<rootDir>/test/server'],

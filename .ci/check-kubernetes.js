@@ -13,7 +13,16 @@ const files = readdirSync(DIR).filter((name) => /^(?!kustomization).*\.yaml$/.te
 assert.deepEqual(resources.toSorted(), files.toSorted());
 
 const objects = [...resources, 'migration/job.yaml'].map(read);
-assert.deepEqual(read('migration/kustomization.yaml').images, read('kustomization.yaml').images);
+const image = join(DIR, 'image');
+for (const dir of ['.', 'migration']) {
+  const { components, images } = read(join(dir, 'kustomization.yaml'));
+  assert.deepEqual(
+    components.map((component) => join(DIR, dir, component)),
+    [image],
+    dir,
+  );
+  assert.equal(images, undefined, 'the image is named in one place');
+}
 const byKind = Object.fromEntries(objects.map((object) => [object.kind, object]));
 const common = Object.assign({}, ...labels.map(({ pairs }) => pairs));
 const { Deployment, Job, Service, PodDisruptionBudget, HorizontalPodAutoscaler, NetworkPolicy } =
@@ -44,11 +53,30 @@ for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
   assert.ok(ports.includes(container[probe].httpGet.port), `${probe} names no port`);
 }
 assert.ok(ports.includes(Service.spec.ports[0].targetPort));
-const setting = (name) => Number(container.env.find((entry) => entry.name === name).value);
+const settingOf = ({ env }, name) => Number(env.find((entry) => entry.name === name).value);
+const setting = (name) => settingOf(container, name);
 assert.ok(
   setting('SHUTDOWN_DELAY_MS') + setting('SHUTDOWN_TIMEOUT_MS') <
     Deployment.spec.template.spec.terminationGracePeriodSeconds * 1000,
 );
+
+const { startupProbe, readinessProbe } = container;
+assert.ok(
+  setting('DATABASE_START_TIMEOUT_MS') <
+    startupProbe.periodSeconds * startupProbe.failureThreshold * 1000,
+  'the startupProbe would end a pod that waits for the database',
+);
+const [migration] = Job.spec.template.spec.containers;
+assert.ok(
+  settingOf(migration, 'DATABASE_START_TIMEOUT_MS') < Job.spec.activeDeadlineSeconds * 1000,
+  'the job would end before its log says why',
+);
+const DATABASE_TIMEOUT_MS = 1500;
+assert.ok(DATABASE_TIMEOUT_MS < readinessProbe.timeoutSeconds * 1000);
+assert.ok(setting('READINESS_TOLERANCE_MS') > 30_000, 'a fail-over would take all pods away');
+for (const { from } of NetworkPolicy.spec.ingress) {
+  assert.ok(from.length > 0, 'any pod could send X-Forwarded-For');
+}
 
 for (const { kind, spec } of [Deployment, Job]) {
   const pod = spec.template.spec;

@@ -8,7 +8,8 @@ import { startTracing } from './tracing/tracing.js';
 // Nest is imported lazily: the primary of several workers then takes 80 MB of memory instead of 145.
 
 /**
- * Brings the schema up to date and starts the service, in this process or in workers. A signal stops it later.
+ * Brings the schema up to date and starts the service, in this process or in workers. A signal stops it, also while it
+ * waits for the database.
  *
  * @param report takes the messages for the operator
  * @returns when the service listens
@@ -20,13 +21,21 @@ export async function serve(
   logger: Logger,
   report: (text: string) => void,
 ): Promise<void> {
-  await prepareDatabase(database.config, report);
-  const token =
-    database.config.isEmbedded === true ? await createToken(database.config) : undefined;
-  const run = config.workers === 1 ? runApp : runWorkers;
-  const url = await run({ ...config, database: database.config }, logger, () => database.close());
-  report(`The Plant Store listens on ${url}`);
-  if (token !== undefined) report(welcome(url, token));
+  const resources = new AsyncDisposableStack();
+  resources.defer(() => database.close());
+  const stopping = stopOnSignal(() => resources.disposeAsync());
+  try {
+    await prepareDatabase(database.config, report);
+    const token =
+      database.config.isEmbedded === true ? await createToken(database.config) : undefined;
+    const run = config.workers === 1 ? runApp : runWorkers;
+    const url = await run({ ...config, database: database.config }, logger, resources);
+    report(`The Plant Store listens on ${url}`);
+    if (token !== undefined) report(welcome(url, token));
+  } catch (error) {
+    // A start that a signal ends may fail because its database is closed already.
+    if (!stopping.aborted) throw error;
+  }
 }
 
 async function createToken(config: DatabaseConfig): Promise<string> {
@@ -34,47 +43,51 @@ async function createToken(config: DatabaseConfig): Promise<string> {
   return withAccessTokens(config, (tokens) => tokens.createDevelopmentToken());
 }
 
-/** @returns the URL */
+/**
+ * @param resources gets all that must be released when the service stops
+ * @returns the URL
+ */
 async function runApp(
   config: AppConfig,
   logger: Logger,
-  closeDatabase: () => Promise<void>,
+  resources: AsyncDisposableStack,
 ): Promise<string> {
   const { endpoint } = config.tracing;
-  const stopTracing = endpoint === undefined ? undefined : await startTracing(endpoint);
+  if (endpoint !== undefined) resources.defer(await startTracing(endpoint));
   const { createApp, listen } = await import('./app.js');
   const { stopApp } = await import('./shutdown.js');
   const app = await createApp(config, logger);
   const url = await listen(app, config.http);
-  stopOnSignal(async () => {
-    await stopApp(app, config.http);
-    await closeDatabase();
-    await stopTracing?.();
-  });
+  resources.defer(() => stopApp(app, config.http));
   return url;
 }
 
-/** @returns the URL */
+/**
+ * @param resources gets the workers, which must be stopped when the service stops
+ * @returns the URL
+ */
 async function runWorkers(
   config: AppConfig,
   logger: Logger,
-  closeDatabase: () => Promise<void>,
+  resources: AsyncDisposableStack,
 ): Promise<string> {
   const { Workers } = await import('./cluster/workers.js');
   const workers = new Workers(config, logger);
-  stopOnSignal(async () => {
-    await workers.stop();
-    await closeDatabase();
-  });
+  resources.defer(() => workers.stop());
   return workers.start();
 }
 
-/** The first signal stops the service gracefully, the second one at once. */
-function stopOnSignal(stop: () => Promise<void>): void {
-  let isStopping = false;
+/**
+ * The first signal stops the service gracefully, the second one at once. The first process of a container ignores a
+ * signal without a handler.
+ *
+ * @returns aborted from the first signal on
+ */
+function stopOnSignal(stop: () => Promise<void>): AbortSignal {
+  const stopping = new AbortController();
   const onSignal = () => {
-    if (isStopping) process.exit(1);
-    isStopping = true;
+    if (stopping.signal.aborted) process.exit(1);
+    stopping.abort();
     stop().then(
       () => process.exit(0),
       (error: unknown) => {
@@ -85,6 +98,7 @@ function stopOnSignal(stop: () => Promise<void>): void {
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
+  return stopping.signal;
 }
 
 function welcome(url: string, token: string): string {

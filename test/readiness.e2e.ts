@@ -1,33 +1,19 @@
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-  jest,
-} from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { readConfig } from '../src/config/config.js';
 import { prepareDatabase } from '../src/database/prepare-database.js';
 import { poolOf } from '../src/database/run-statement.js';
+import { holdClock } from './setup/clock.js';
 import { startService, type TestService } from './setup/service.js';
 
 describe('/health/ready', () => {
   let service: TestService;
-  /** How far the clock of the service is ahead, in milliseconds: the result of a check is cached for a second. */
-  let ahead = 0;
+  const advance = holdClock();
 
   beforeAll(async () => {
-    const now = Date.now.bind(Date);
-    jest.spyOn(Date, 'now').mockImplementation(() => now() + ahead);
     service = await startService();
   });
-  afterAll(async () => {
-    jest.restoreAllMocks();
-    await service.close();
-  });
+  afterAll(() => service.close());
 
   const ready = () => service.request('/health/ready');
 
@@ -35,7 +21,7 @@ describe('/health/ready', () => {
     expect(await ready()).toMatchObject({ status: 200, body: { status: 'ok' } });
   });
 
-  it('queries the database once for many probes', async () => {
+  it('queries the database once for many probes of one second', async () => {
     await ready();
     service.proxy.cut();
     const responses = await Promise.all(Array.from({ length: 50 }, ready));
@@ -69,10 +55,75 @@ describe('/health/ready', () => {
     const config = { ...readConfig({}).database, url: service.database.url };
     await prepareDatabase(config, () => undefined);
     await service.database.query(sql);
-    ahead += 1000;
+    await advance(1000);
     const response = await ready();
     expect(response).toMatchObject({ status: 503, body: { error: 50300 } });
     expect(JSON.stringify(response.body)).toContain(reason);
+  });
+});
+
+describe('/health/ready, with a tolerance of a minute', () => {
+  let service: TestService;
+  const advance = holdClock();
+
+  beforeAll(async () => {
+    service = await startService({
+      READINESS_TOLERANCE_MS: '60000',
+      DATABASE_TIMEOUT_MS: '1000',
+    });
+  });
+  afterAll(() => service.close());
+  beforeEach(async () => {
+    await advance(1000);
+    expect(await ready()).toBe(200);
+    await advance(1000);
+  });
+
+  const ready = async () => (await service.request('/health/ready')).status;
+
+  const setReadOnly = async (value: 'on' | 'off') => {
+    await poolOf(service.app.get(DataSource)).query(`SET default_transaction_read_only = ${value}`);
+  };
+  const faults: [string, () => unknown, () => unknown][] = [
+    ['cannot be reached', () => service.proxy.cut(), () => service.proxy.restore()],
+    ['does not respond', () => service.proxy.freeze(), () => service.proxy.restore()],
+    ['is read-only', () => setReadOnly('on'), () => setReadOnly('off')],
+  ];
+
+  it.each(faults)(
+    'is 200 for a minute from the first check that finds that the database %s, then 503',
+    async (_fault, begin, end) => {
+      // A long time before the fault without any check does not count.
+      await advance(600_000);
+      await begin();
+      expect(await ready()).toBe(200);
+      await advance(50_000);
+      expect(await ready()).toBe(200);
+      await advance(10_000);
+      const response = await service.request('/health/ready');
+      expect(response).toMatchObject({ status: 503, body: { error: 50300 } });
+      expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
+      await end();
+    },
+  );
+
+  it('begins anew with each outage', async () => {
+    for (let outage = 0; outage < 3; outage++) {
+      service.proxy.cut();
+      expect(await ready()).toBe(200);
+      await advance(40_000);
+      expect(await ready()).toBe(200);
+      service.proxy.restore();
+      await advance(1000);
+      expect(await ready()).toBe(200);
+      await advance(1000);
+    }
+  });
+
+  it('is 503 at once for what no fail-over ends', async () => {
+    await service.database.query('ALTER TABLE plants RENAME TO hidden');
+    expect(await ready()).toBe(503);
+    await service.database.query('ALTER TABLE hidden RENAME TO plants');
   });
 });
 
@@ -81,7 +132,7 @@ describe('/health/ready, for a role with limited privileges', () => {
   const role = `plant_store_test_${process.pid}`;
 
   beforeEach(async () => {
-    service = await startService();
+    service = await startService({ READINESS_TOLERANCE_MS: '60000' });
     await service.database.query(`CREATE ROLE ${role}`);
     await service.database.query(
       `DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO ${role}', current_schema()); END $$`,
@@ -95,7 +146,7 @@ describe('/health/ready, for a role with limited privileges', () => {
     await service.close();
   });
 
-  it('says that the role may not read the migrations', async () => {
+  it('says that the role may not read the migrations, whatever the tolerance', async () => {
     await service.database.query(`GRANT SELECT, INSERT, UPDATE ON plants TO ${role}`);
     await service.database.query(`REVOKE SELECT ON migrations FROM ${role}`);
     await poolOf(service.app.get(DataSource)).query(`SET ROLE ${role}`);

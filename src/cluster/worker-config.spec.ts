@@ -97,6 +97,7 @@ describe('workerConfig', () => {
       'http.maxConnections': 'divided',
       'http.maxPendingRequests': 'divided',
       'http.port': 'same',
+      'http.readinessTolerance': 'same',
       'http.requestTimeout': 'same',
       'http.shutdownDelay': 'same',
       'http.shutdownTimeout': 'same',

@@ -40,6 +40,7 @@ export const settings = z.object({
   BODY_LIMIT: bytes(1, 16 * 1024 * 1024).default(64 * 1024),
   REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
   MAX_PENDING_REQUESTS: integer(1, 100_000).default(1000),
+  READINESS_TOLERANCE_MS: integer(0, 3_600_000).default(0),
   SHUTDOWN_DELAY_MS: integer(0, 600_000).default(0),
   SHUTDOWN_TIMEOUT_MS: integer(0, 600_000).default(10_000),
   TRUSTED_PROXY_HOPS: integer(0, 100).default(0),
@@ -56,7 +57,7 @@ export const settings = z.object({
   DATABASE_BATCH_SIZE: integer(1, 10_000).default(256),
   DATABASE_BATCHES: integer(1, 1000).default(1),
   DATABASE_TIMEOUT_MS: integer(10, 60_000).default(1500),
-  DATABASE_START_TIMEOUT_MS: integer(0, 600_000).default(30_000),
+  DATABASE_START_TIMEOUT_MS: integer(0, 86_400_000).default(30_000),
   WEB_CONCURRENCY: workers.default(1),
 });
 
@@ -92,6 +93,7 @@ const environment = settings
       bodyLimit: env.BODY_LIMIT,
       requestTimeout: env.REQUEST_TIMEOUT_MS,
       maxPendingRequests: env.MAX_PENDING_REQUESTS,
+      readinessTolerance: env.READINESS_TOLERANCE_MS,
       shutdownDelay: env.SHUTDOWN_DELAY_MS,
       shutdownTimeout: env.SHUTDOWN_TIMEOUT_MS,
       trustedProxyHops: env.TRUSTED_PROXY_HOPS,

@@ -27,14 +27,34 @@ describe('DATABASE_URL', () => {
   });
 
   it.each([
-    'postgres://me:pa,ss@h1,h2:5432/plants',
-    'postgres://h1:5432,h2:5433/plants',
-    'postgres://me@[::1],h2/plants',
-    'postgres:///plants?host=h1,h2',
-  ])('%s is refused: pg would look for one host of that name', (url) => {
-    expect(() => read(url)).toThrow(
-      /^DATABASE_URL must name one host, which leads to the primary: /,
-    );
+    ['postgres://me:pa,ss@h1,h2:5433/plants', 'h1,h2', '5432,5433'],
+    ['postgres://h1:5432,h2:5433/plants?sslmode=disable', 'h1,h2', '5432,5433'],
+    ['postgresql://me@[::1],[::2]:5433,db/plants', '::1,::2,db', '5432,5433,5432'],
+    ['postgres://me@h1,h2/plants?port=6000', 'h1,h2', '6000'],
+    ['postgres:///plants?host=h1,h2', 'h1,h2', ''],
+    ['postgres:///plants?host=h1,h2&port=5432,5433', 'h1,h2', '5432,5433'],
+    ['postgres://me@/plants?host=/run/a,/run/b&port=5433', '/run/a,/run/b', '5433'],
+    ['postgres://me@%2Frun%2Fa,h2/plants', '/run/a,h2', '5432,5432'],
+  ])('%s is a list of hosts', (url, host, port) => {
+    expect(read(url)).toMatchObject({ host, port, database: 'plants' });
+  });
+
+  it('a list of hosts keeps user, password, database and parameters', () => {
+    expect(read('postgres://me:p%2Ca@h1,h2?sslmode=require&options=-c a=b')).toMatchObject({
+      user: 'me',
+      password: 'p,a',
+      database: null,
+      ssl: {},
+      options: '-c a=b',
+    });
+  });
+
+  it.each([
+    'postgres://h1:1,h2:2/plants?port=1,2,3',
+    'postgres://h1/plants?port=1,2',
+    'postgres:///plants?host=h1,h2,h3&port=1,2',
+  ])('%s is refused: the ports do not match the hosts', (url) => {
+    expect(() => read(url)).toThrow('DATABASE_URL must have one port, or one for each host');
   });
 
   it.each(['any', 'read-write', 'primary'])('target_session_attrs=%s is accepted', (value) => {
@@ -101,6 +121,10 @@ describe('DATABASE_URL', () => {
   it.each([
     ['zyxwvu', 'postgres://me:zyxwvu'],
     ['zyxwvu', 'postgres://me:zyxwvu/plants'],
+    ['zyx,wvu', 'postgres://me:zyx,wvu/plants'],
+    ['zyxwvu', 'postgres://h1,,h2/zyxwvu'],
+    ['zyxwvu', 'postgres://h1,h2:65536/zyxwvu'],
+    ['zyxwvu', 'postgres://h1,h2:1x/zyxwvu'],
     ['zyxwvu', 'postgres://me:zyxwvu@db:port/plants'],
     ['zyxwvu', 'postgres://me:zyxwvu@db:65536/plants'],
     ['zyxwvu', 'postgres://me@db/plants?port=zyxwvu'],

@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import { parse } from 'pg-connection-string';
 
 const MUST_BE = 'must be an address such as postgres://user:password@host:5432/database';
@@ -5,8 +6,7 @@ const MUST_BE = 'must be an address such as postgres://user:password@host:5432/d
 const MUST_ESCAPE =
   'must have special characters in its user, password and parameters escaped: / as %2F, # as %23, ? as %3F, @ as %40, : as %3A, % as %25';
 
-const ONE_HOST =
-  'must name one host, which leads to the primary: a DNS name that follows it, or a proxy such as HAProxy or PgBouncer';
+const MUST_MATCH = 'must have one port, or one for each host';
 
 const PRIMARY = 'must have no target_session_attrs, or read-write: the service needs the primary';
 
@@ -30,8 +30,6 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
   if (authority.split('@').length > 2) return MUST_ESCAPE;
   // pg ignores everything from a # on.
   if (text.includes('#')) return MUST_ESCAPE;
-  // pg knows no lists of hosts, and a list with ports is not a valid URL.
-  if (authority.slice(authority.indexOf('@') + 1).includes(',')) return ONE_HOST;
   try {
     decodeURIComponent(text);
     // Parsed with pg's own parser. It accepts addresses that are not URLs, such as one with an empty host, and reads
@@ -39,10 +37,12 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
     const { host, port, ...parameters } = parse(urlForPg(text)) as ReturnType<typeof parse> & {
       target_session_attrs?: string;
     };
-    // A list may also be in the parameter `host` or be escaped: pg would look for one host with this name.
-    if (host?.includes(',')) return ONE_HOST;
     if (!PRIMARY_ATTRS.includes(parameters.target_session_attrs)) return PRIMARY;
-    return !port || (/^\d{1,5}$/.test(port) && Number(port) <= 65535) ? undefined : MUST_BE;
+    const hosts = host?.split(',') ?? [];
+    const ports = port ? port.split(',') : [];
+    if (hosts.length > 1 && !hosts.every(isHost)) return MUST_BE;
+    if (!ports.every((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65535)) return MUST_BE;
+    return ports.length < 2 || ports.length === hosts.length ? undefined : MUST_MATCH;
   } catch (error) {
     if (error instanceof URIError) return MUST_ESCAPE;
     const { code, path: file } = error as NodeJS.ErrnoException;
@@ -52,13 +52,31 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
   }
 }
 
+/** A colon belongs to an IPv6 address or a path; everywhere else, it would be the beginning of a port. */
+function isHost(text: string): boolean {
+  return text !== '' && (!text.includes(':') || text.startsWith('/') || isIPv6(text));
+}
+
 /** pg treats these modes like `verify-full`, and warns at every start that a later version will not. */
 const SSL_MODE_ALIAS = /(?<=^[^?]*\?(?:.*&)?)sslmode=(?:prefer|require|verify-ca)(?=&|$)/gs;
 
 /** @returns the address in the form that pg reads correctly and without a warning */
 export function urlForPg(text: string): string {
   // With a space in the address, pg would escape the escaped characters a second time.
-  const address = text.replaceAll(' ', '%20');
+  const address = moveHosts(text.replaceAll(' ', '%20'));
   if (/^[^?]*\?(?:.*&)?uselibpqcompat=true(?:&|$)/s.test(address)) return address;
   return address.replace(SSL_MODE_ALIAS, 'sslmode=verify-full');
+}
+
+/** A list of hosts with ports is not a valid URL: it moves to the parameters, where pg's parser accepts any text. */
+function moveHosts(address: string): string {
+  return address.replace(
+    /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(?=[/?]|$)(\/[^?]*)?\??/i,
+    (_, start: string, list: string, path = '/') => {
+      const servers = list.split(',').map((server) => /^(.*?)(?::(\d*))?$/.exec(server)!);
+      const hosts = servers.map(([, host]) => host!.replace(/^\[(.*)\]$/, '$1'));
+      const ports = servers.map(([, , port]) => port || '5432');
+      return `${start}${path}?host=${hosts.join(',')}&port=${ports.join(',')}&`;
+    },
+  );
 }

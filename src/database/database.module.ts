@@ -7,15 +7,16 @@ import { migrationDatabaseOptions } from './database-options.js';
 export class DatabaseModule {
   /** The connections of the service and the commands: every wait has a limit. The schema must be up to date. */
   static register(config: DatabaseConfig): DynamicModule {
+    const options = migrationDatabaseOptions(config);
     return {
       module: DatabaseModule,
       imports: [
         TypeOrmModule.forRoot({
-          ...migrationDatabaseOptions(config),
+          ...options,
           poolSize: config.poolSize,
           // Timed by the client, not by a `statement_timeout` sent at connect: PgBouncer refuses unknown
           // startup parameters, and a frozen server would never report its own time-out.
-          extra: { query_timeout: config.timeout, keepAlive: true },
+          extra: { ...options.extra, query_timeout: config.timeout, keepAlive: true },
           // Each feature registers its own entities: TypeOrmModule.forFeature.
           autoLoadEntities: true,
           retryAttempts: 0,

@@ -32,6 +32,9 @@ const MISCONFIGURED = [
   '42501', // not allowed
 ];
 
+/** The beginning of the message about a list of servers. */
+const NO_PRIMARY = 'no server takes writes';
+
 const UNAVAILABLE = [
   ...MISCONFIGURED, // the configuration was right at the start, so the server is being changed
   ...LOST_RACE,
@@ -51,10 +54,12 @@ const UNAVAILABLE = [
   'ETIMEDOUT',
   'Query read timeout',
   'timeout exceeded when trying to connect',
+  'timeout expired',
   'Connection terminated',
   'Client was closed',
   'Cannot use a pool after calling end',
   'server login has been failing', // PgBouncer
+  NO_PRIMARY,
 ];
 
 const RESTORE = 'its files are damaged, restore a backup';
@@ -109,6 +114,27 @@ export function describeDatabaseError(error: unknown): string {
   const text = code === undefined || message.includes(code) ? message : `${message} (${code})`;
   const advice = ADVICE[code ?? ''];
   return advice === undefined ? text : `${text}; ${advice}`;
+}
+
+/**
+ * The error for a list of servers of which none takes writes.
+ *
+ * @param failures the address of each server, and why it cannot be used; undefined if it is read-only
+ */
+export function noPrimary(failures: readonly (readonly [string, unknown])[]): Error {
+  const reasons = failures.map(([server, error]) => {
+    return `${server}: ${error === undefined ? 'read-only' : describeDatabaseError(error)}`;
+  });
+  const errors = failures.map(([, error]) => error);
+  // A wrong password is wrong on each server.
+  const misconfigured = errors.find(isMisconfigured);
+  const mayRecover =
+    misconfigured === undefined &&
+    errors.some((error) => error === undefined || isUnavailable(error));
+  const problem = mayRecover ? NO_PRIMARY : 'no server can be used';
+  return Object.assign(new Error(`${problem} (${reasons.join('; ')})`), {
+    code: codeOf(misconfigured),
+  });
 }
 
 function isOneOf(beginnings: readonly string[], error: unknown): boolean {

@@ -5,8 +5,12 @@ import type { DatabaseConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { migrationDatabaseOptions } from './database-options.js';
 import { describeDatabaseError, isMisconfigured, isUnavailable } from './postgres-errors.js';
+import { serversOf } from './primary-client.js';
 
 const RETRY_INTERVAL_MS = 1000;
+
+/** How often the same reason for the wait is logged. */
+const LOG_INTERVAL_MS = 30_000;
 
 /** Any number, as long as all processes that migrate this schema use the same one. */
 const MIGRATION_LOCK = 0x706c616e74;
@@ -17,7 +21,7 @@ class MigrationInProgressError extends Error {}
 /**
  * Brings the schema up to date, and waits for a database that cannot be reached yet.
  *
- * @param log receives a message for every failed attempt
+ * @param log receives a message when the wait begins, when its reason changes, and every 30 seconds
  * @throws StartError when the database cannot be used within `config.startTimeout`, or no retry can help
  */
 export async function prepareDatabase(
@@ -26,6 +30,7 @@ export async function prepareDatabase(
 ): Promise<void> {
   const address = addressOf(config);
   const deadline = Date.now() + config.startTimeout;
+  let logged: { readonly reason: string; readonly at: number } | undefined;
   for (;;) {
     try {
       await migrate(config);
@@ -39,7 +44,11 @@ export async function prepareDatabase(
           : 'cannot be used';
         throw new StartError(`The database at ${address} ${failure}: ${reason}`, { cause: error });
       }
-      log(`Waiting for the database at ${address}: ${reason}`);
+      const now = Date.now();
+      if (reason !== logged?.reason || now - logged.at >= LOG_INTERVAL_MS) {
+        log(`Waiting for the database at ${address}: ${reason}`);
+        logged = { reason, at: now };
+      }
       await delay(RETRY_INTERVAL_MS);
     }
   }
@@ -54,8 +63,9 @@ function isTransientFailure(error: unknown): boolean {
 function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string {
   // Not the path of the socket: for a command it is temporary, and is gone when the operator looks.
   if (isEmbedded === true) return dataDir;
-  const { host, port, database, user } = parse(url);
-  return `${host || 'localhost'}:${port || '5432'}/${database ?? user ?? ''}`;
+  const { database, user } = parse(url);
+  const servers = serversOf(url).map(({ host, port }) => `${host}:${port}`);
+  return `${servers.join(',')}/${database ?? user ?? ''}`;
 }
 
 /**

@@ -48,12 +48,12 @@ const INSPECT = `
     ) AS forbidden`;
 
 /**
- * Looks for a reason why the database cannot serve requests. A schema that is newer than this version is accepted: see
+ * Looks for a reason why the database cannot serve requests until an operator changes something. A schema that is newer than this version is accepted: see
  * docs/operations.md.
  *
  * @param needed all privileges that requests need
  * @returns the reason, one sentence; undefined if there is none
- * @throws ServiceError databaseUnavailable when the database cannot be reached or does not respond in time
+ * @throws ServiceError databaseUnavailable when the database cannot be reached, does not respond in time or is read-only
  */
 export async function schemaProblem(
   dataSource: DataSource,
@@ -68,11 +68,13 @@ export async function schemaProblem(
     // runStatement has wrapped the error of pg.
     const cause = error instanceof Error ? error.cause : undefined;
     if (!isMisconfigured(cause)) throw error;
-    const reason = `The database refuses the service: ${describeDatabaseError(cause)}.`;
-    throw new ServiceError(ErrorCode.databaseUnavailable, reason, { cause });
+    return `The database refuses the service: ${describeDatabaseError(cause)}.`;
   }
   if (row.isReadOnly) {
-    return 'The database is read-only, as a standby or a former primary is after a fail-over.';
+    throw new ServiceError(
+      ErrorCode.databaseUnavailable,
+      'The database is read-only, as a standby or a former primary is after a fail-over.',
+    );
   }
   if (!row.isCurrent) {
     return 'The schema of the database is behind this version of the service: run its migrations.';

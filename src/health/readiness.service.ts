@@ -1,6 +1,7 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AccessTokenEntity } from '../auth/access-token.entity.js';
+import { CONFIG, type Config } from '../config/config.js';
 import { schemaProblem, type NeededPrivilege } from '../database/schema-problem.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
@@ -29,10 +30,13 @@ const CACHE_MS = 1000;
 @Injectable()
 export class ReadinessService {
   private checked: { readonly at: number; readonly outcome: Promise<void> } | undefined;
+  /** The time of the first failure since the database was last available, in milliseconds. */
+  private unavailableSince: number | undefined;
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly lifecycle: LifecycleService,
+    @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   /** @throws ServiceError shuttingDown or databaseUnavailable when the service cannot do its work */
@@ -40,13 +44,24 @@ export class ReadinessService {
     this.lifecycle.refuseUnlessServing();
     const now = Date.now();
     if (this.checked === undefined || now - this.checked.at >= CACHE_MS) {
-      this.checked = { at: now, outcome: this.checkDatabase() };
+      this.checked = { at: now, outcome: this.checkDatabase(now) };
     }
     await this.checked.outcome;
   }
 
-  private async checkDatabase(): Promise<void> {
-    const problem = await schemaProblem(this.dataSource, NEEDED);
+  /**
+   * All instances lose a database at the same moment. If all failed at once, a load balancer would have no instance left,
+   * and clients would get its error page instead of an Error with `Retry-After`.
+   */
+  private async checkDatabase(now: number): Promise<void> {
+    let problem: string | undefined;
+    try {
+      problem = await schemaProblem(this.dataSource, NEEDED);
+      this.unavailableSince = undefined;
+    } catch (error) {
+      this.unavailableSince ??= now;
+      if (now - this.unavailableSince >= this.config.http.readinessTolerance) throw error;
+    }
     if (problem !== undefined) throw new ServiceError(ErrorCode.databaseUnavailable, problem);
   }
 }

@@ -32,10 +32,12 @@ export interface PostgresServer {
  * Starts a server with the default settings: the commits that it acknowledged survive a crash.
  *
  * @param settings of postgresql.conf that differ
+ * @param primary the server to follow as a standby; without it, the server has an empty database
  * @throws Error when no server is installed, or it does not start
  */
 export async function startPostgresServer(
   settings: Readonly<Record<string, string>> = {},
+  primary?: PostgresServer,
 ): Promise<PostgresServer> {
   const bin = await findPostgresPrograms();
   const dir = await mkdtemp(join(tmpdir(), 'plant-store-server-'));
@@ -93,9 +95,15 @@ export async function startPostgresServer(
 
   try {
     if (isRoot) await chown(dir, await idOf('postgres', '-u'), await idOf('postgres', '-g'));
-    await run(join(bin, 'initdb'), ['-D', data, '-U', 'plants', '-A', 'trust', '-E', 'UTF8']);
-    await start();
-    await administer('CREATE DATABASE plants_test');
+    if (primary === undefined) {
+      await run(join(bin, 'initdb'), ['-D', data, '-U', 'plants', '-A', 'trust', '-E', 'UTF8']);
+      await start();
+      await administer('CREATE DATABASE plants_test');
+    } else {
+      const from = ['-h', '127.0.0.1', '-p', String(primary.port), '-U', 'plants'];
+      await run(join(bin, 'pg_basebackup'), [...from, '-D', data, '-R', '-c', 'fast']);
+      await start();
+    }
   } catch (error) {
     await close();
     throw error;
