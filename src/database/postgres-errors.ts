@@ -20,6 +20,13 @@ const LOST_CONNECTION = [
   'Client has encountered a connection error',
 ];
 
+const PART_UNAVAILABLE = [
+  '08000', // connection exception
+  '08001', // the connection cannot be made
+  '08003', // the connection does not exist
+  '08006', // the connection broke, or cannot be made
+];
+
 const PREPARED_STATEMENT_LOST = [
   '26000', // no such statement
   '42P05', // there is one with this name
@@ -69,6 +76,14 @@ const ADVICE: Readonly<Record<string, string>> = {
 /** The database cannot be reached, does not respond in time, or cannot take a write now. */
 export function isUnavailable(error: unknown): boolean {
   return isOneOf(UNAVAILABLE, error);
+}
+
+/**
+ * The server reports that its own connection to another server failed, as Citus does when a worker is away. Not for
+ * errors of the connection to the server itself: those do not come from the database.
+ */
+export function isPartUnavailable(error: unknown): boolean {
+  return isDatabaseError(error) && isOneOf(PART_UNAVAILABLE, error);
 }
 
 /**

@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { QueryResult } from 'pg';
 import { Repository } from 'typeorm';
-import { runStatement } from '../database/run-statement.js';
+import { isDistributed } from '../database/is-distributed.js';
+import { poolOf, runStatement } from '../database/run-statement.js';
 import type { NewPlant } from './dto/plant.js';
 import { PlantEntity } from './plant.entity.js';
 
@@ -64,6 +65,20 @@ export class PlantsRepository {
   async find(ids: readonly bigint[]): Promise<StoredPlant[]> {
     const { rows } = await this.run<StoredPlant>(SELECT, [ids]);
     return rows;
+  }
+
+  /**
+   * @returns whether the plants are on several servers, so that a statement about several plants needs several of them
+   * @throws ServiceError databaseUnavailable
+   */
+  areDistributed(): Promise<boolean> {
+    const { manager, metadata } = this.plants;
+    return isDistributed(manager.dataSource, metadata.tablePath);
+  }
+
+  /** Calls `listener` after every new connection to the database. */
+  onConnect(listener: () => void): void {
+    poolOf(this.plants.manager.dataSource).on('connect', listener);
   }
 
   private run<Row extends object>(sql: string, parameters: unknown[]): Promise<QueryResult<Row>> {
