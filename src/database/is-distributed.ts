@@ -4,8 +4,8 @@ import { runStatement } from './run-statement.js';
 /** The list of distributed tables, which only the extension Citus has. */
 const FIND_LIST = `SELECT to_regclass('pg_dist_partition') IS NOT NULL AS "isThere"`;
 
-/** The method 'n' stands for a table that has all its rows in one place. */
-const FIND_TABLE = `
+/** Finds a distributed table in this list. The method 'n' stands for a table that has all its rows in one place. */
+export const FIND_TABLE = `
   SELECT 1 FROM pg_dist_partition
   WHERE logicalrelid = to_regclass($1) AND partmethod <> 'n'`;
 
