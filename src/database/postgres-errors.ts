@@ -104,6 +104,11 @@ export function isTableMissing(error: unknown): boolean {
   return isOneOf(['42P01'], error);
 }
 
+/** The database does not have the feature or the function. */
+export function isUnsupported(error: unknown): boolean {
+  return isOneOf(['0A000', '42883'], error);
+}
+
 /** No retry will help: the address, the credentials or the privileges are wrong. */
 export function isMisconfigured(error: unknown): boolean {
   return isOneOf(MISCONFIGURED, error);
