@@ -12,8 +12,6 @@ const LOST_RACE = [
 const LOST_CONNECTION = [
   '57P01', // the connection was ended by an administrator or a restart
   '57P02', // another connection crashed the server
-  '08003', // the connection does not exist (any more)
-  '08006', // the connection broke
   'ECONNRESET',
   'EPIPE',
   'Connection terminated unexpectedly',
@@ -79,8 +77,8 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /**
- * The server reports that its own connection to another server failed, as Citus does when a worker is away. Not for
- * errors of the connection to the server itself: those do not come from the database.
+ * The server reports that its own connection to another server failed, as Citus does when a worker is away. Citus has
+ * tried a new connection before. Errors of the connection to the server itself do not come from the database.
  */
 export function isPartUnavailable(error: unknown): boolean {
   return isDatabaseError(error) && isOneOf(PART_UNAVAILABLE, error);
