@@ -1,5 +1,6 @@
-import { afterEach, describe, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { hashOf } from '../src/database/shards.js';
 import { startService, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
 
@@ -9,11 +10,14 @@ describe('plants that Citus distributes over several servers', () => {
 
   afterEach(() => service.close());
 
+  /** Every id below 1000 has a shard of its own. */
   async function distribute(): Promise<void> {
-    await service.database.query(
-      'CREATE TABLE pg_dist_partition (logicalrelid regclass, partmethod "char")',
-    );
-    await service.database.query(`INSERT INTO pg_dist_partition VALUES ('plants', 'h')`);
+    await service.database.query(`
+      CREATE TABLE pg_dist_partition AS SELECT 'plants'::regclass AS logicalrelid, 'h' AS partmethod`);
+    await service.database.query(`
+      CREATE TABLE pg_dist_shard AS
+      SELECT 'plants'::regclass AS logicalrelid, hashint8(id)::text AS shardminvalue
+      FROM generate_series(0, 999) AS id`);
   }
 
   /** Makes the service look again, as after a fail-over. */
@@ -42,7 +46,7 @@ describe('plants that Citus distributes over several servers', () => {
     return (await batches()) - before;
   }
 
-  it('are sent one by one from the next connection on, and in batches in one table again', async () => {
+  it('share a batch only with plants of their shard, from the next connection on', async () => {
     service = await startService();
     await until(async () => (await batchesOfMany()) < PLANTS);
     await distribute();
@@ -53,10 +57,17 @@ describe('plants that Citus distributes over several servers', () => {
     await until(async () => (await batchesOfMany()) < PLANTS);
   });
 
-  it('are sent in batches if a setting says so', async () => {
-    service = await startService({ DATABASE_BATCH_SIZE: '256' });
-    await distribute();
-    await loseConnections();
-    await until(async () => (await batchesOfMany()) < PLANTS);
+  it('are sent one by one if a setting says so', async () => {
+    service = await startService({ DATABASE_BATCH_SIZE: '1' });
+    expect(await batchesOfMany()).toBe(PLANTS);
+  });
+
+  it('have the hash that Postgres gives them', async () => {
+    service = await startService();
+    const rows = await service.database.query<{ id: string; hash: number }>(
+      `SELECT id::text AS id, hashint8(id) AS hash
+       FROM (SELECT ('x' || left(md5(i::text), 16))::bit(64)::bigint FROM generate_series(1, 1000) AS i) AS ids (id)`,
+    );
+    expect(rows.map(({ id }) => hashOf(BigInt(id)))).toEqual(rows.map(({ hash }) => hash));
   });
 });

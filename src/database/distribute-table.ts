@@ -2,7 +2,7 @@ import { DataSource } from 'typeorm';
 import type { DatabaseConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { migrationDatabaseOptions } from './database-options.js';
-import { FIND_TABLE } from './is-distributed.js';
+import { FIND_TABLE } from './shards.js';
 
 /** Where the rows of a distributed table are. */
 export interface Distribution {

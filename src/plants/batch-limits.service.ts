@@ -1,20 +1,25 @@
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { CONFIG, type AppConfig } from '../config/config.js';
+import type { Shards } from '../database/shards.js';
 import { REQUEST_LOGGER } from '../logging/logging.module.js';
 import type { BatchLimits } from './batcher.js';
+import type { NewPlant } from './dto/plant.js';
 import { PlantsRepository } from './plants.repository.js';
 
 const BATCH_SIZE = 256;
 
+/** Each number of plants is a prepared statement of its own on each connection, so it is small. */
+const BATCH_SIZE_OF_SHARD = 32;
+
 /**
- * Chooses how plants are sent, unless settings do. In one table, batches save commits. If the plants are distributed
- * over several servers, a batch would need nearly all of them, and a commit in two phases: each plant is sent alone.
+ * Chooses how plants are sent. A batch of any plants would need nearly all shards of a distributed table, and a commit
+ * in two phases, so the plants of a batch are then in one shard.
  */
 @Injectable()
 export class BatchLimitsService implements OnApplicationBootstrap {
-  readonly limits: BatchLimits;
-  private isDistributed = false;
+  readonly limits: BatchLimits<NewPlant>;
+  private shards: Shards | undefined;
   private isLooking = false;
 
   constructor(
@@ -29,20 +34,28 @@ export class BatchLimitsService implements OnApplicationBootstrap {
     };
   }
 
+  /** Whether the plants of a batch are in one shard. */
+  get isByShard(): boolean {
+    return this.shards !== undefined;
+  }
+
   async onApplicationBootstrap(): Promise<void> {
-    const { batchSize, batchesInFlight } = this.config.database;
-    if (batchSize !== undefined && batchesInFlight !== undefined) return;
     // A new connection may lead to another database, for example after a fail-over.
     this.plants.onConnect(() => void this.look());
     await this.look();
   }
 
-  private choose(): Pick<BatchLimits, 'size' | 'inFlight'> {
+  private choose(): Pick<BatchLimits<NewPlant>, 'size' | 'inFlight' | 'groupOf'> {
     const { batchSize, batchesInFlight, poolSize } = this.config.database;
+    const { shards } = this;
+    if (shards === undefined) {
+      return { size: batchSize ?? BATCH_SIZE, inFlight: batchesInFlight ?? 1, groupOf: undefined };
+    }
     return {
-      size: batchSize ?? (this.isDistributed ? 1 : BATCH_SIZE),
+      size: batchSize ?? BATCH_SIZE_OF_SHARD,
       // One connection is left for tokens and readiness.
-      inFlight: batchesInFlight ?? (this.isDistributed ? Math.max(1, poolSize - 1) : 1),
+      inFlight: batchesInFlight ?? Math.max(1, poolSize - 1),
+      groupOf: ({ id }) => shards.indexOf(id),
     };
   }
 
@@ -51,13 +64,15 @@ export class BatchLimitsService implements OnApplicationBootstrap {
     if (this.isLooking) return;
     this.isLooking = true;
     try {
-      const isDistributed = await this.plants.areDistributed();
-      if (isDistributed === this.isDistributed) return;
-      this.isDistributed = isDistributed;
+      const before = this.shards?.count;
+      this.shards = await this.plants.findShards();
       const { size, inFlight } = Object.assign(this.limits, this.choose());
-      const place = isDistributed ? 'distributed over several servers' : 'in one table';
-      const plants = size === 1 ? 'one by one' : `in batches of up to ${size}`;
-      this.logger.info(`The plants are ${place}. They are sent ${plants}, ${inFlight} at a time.`);
+      const count = this.shards?.count;
+      if (count === before) return;
+      const place = count === undefined ? 'in one table' : `distributed over ${count} shards`;
+      this.logger.info(
+        `The plants are ${place}: batches of up to ${size} plants, ${inFlight} at a time.`,
+      );
     } catch (error) {
       // A failed statement closes its connection, so the next connection repeats the look.
       this.logger.warn({ err: error }, 'It is unknown whether the plants are distributed.');

@@ -5,7 +5,7 @@ import { PartUnavailableError } from '../database/run-statement.js';
 import { Batcher, type BatchLimits } from './batcher.js';
 
 /** A batcher whose batches end when the test says so. */
-function controlled(limits: Partial<BatchLimits> = {}) {
+function controlled(limits: Partial<BatchLimits<number>> = {}) {
   const batches: {
     items: readonly number[];
     resolve: (outcomes: number[]) => void;
@@ -74,6 +74,20 @@ describe('Batcher', () => {
     finish(1);
     finish(2);
     expect(await Promise.all(outcomes)).toEqual([10, 20, 30, 40, 50, 60]);
+  });
+
+  it('puts only items of one group into a batch, and keeps their order', async () => {
+    const { batcher, batches, itemsOf, finish } = controlled({
+      size: 2,
+      groupOf: (item) => item % 2,
+    });
+    const outcomes = [1, 2, 3, 4, 5].map((item) => batcher.add(item));
+    for (let i = 0; i < 3; i++) {
+      while (batches.length === i) await settled();
+      finish(i);
+    }
+    expect(await Promise.all(outcomes)).toEqual([10, 20, 30, 40, 50]);
+    expect(itemsOf()).toEqual([[1, 3], [2, 4], [5]]);
   });
 
   it('of a long queue, sends half', async () => {

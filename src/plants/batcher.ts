@@ -2,11 +2,13 @@ import { PartUnavailableError } from '../database/run-statement.js';
 import { overloaded, ServiceError } from '../errors/service-error.js';
 import type { BatchMetrics } from './batch-metrics.js';
 
-export interface BatchLimits {
+export interface BatchLimits<Item> {
   /** The most items in a batch. */
   size: number;
   /** The most batches in flight. */
   inFlight: number;
+  /** Only items of the same group share a batch; undefined: all items are of one group. */
+  groupOf?: ((item: Item) => unknown) | undefined;
   /** The most items in the queue. */
   readonly queued: number;
   /** How long an item may stay in the queue, in milliseconds. */
@@ -15,6 +17,7 @@ export interface BatchLimits {
 
 interface Queued<Item, Outcome> {
   readonly item: Item;
+  readonly group: unknown;
   readonly since: number;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
@@ -39,7 +42,7 @@ const MAX_UNDIVIDED = 32;
  * batches are in flight, it stays in the queue until one of them ends.
  */
 export class Batcher<Item, Outcome> {
-  private readonly queue: Queued<Item, Outcome>[] = [];
+  private queue: Queued<Item, Outcome>[] = [];
   /** The items of failed batches, which are sent alone, before the queue. */
   private readonly separated: Separated<Item, Outcome>[] = [];
   private inFlight = 0;
@@ -51,7 +54,7 @@ export class Batcher<Item, Outcome> {
    */
   constructor(
     private readonly run: (items: readonly Item[]) => Promise<readonly Outcome[]>,
-    private readonly limits: BatchLimits,
+    private readonly limits: BatchLimits<Item>,
     private readonly metrics?: BatchMetrics,
   ) {}
 
@@ -68,7 +71,8 @@ export class Batcher<Item, Outcome> {
   add(item: Item): Promise<Outcome> {
     if (this.queueLength >= this.limits.queued) return Promise.reject(overloaded());
     return new Promise((resolve, reject) => {
-      this.queue.push({ item, since: performance.now(), resolve, reject });
+      const group = this.limits.groupOf?.(item);
+      this.queue.push({ item, group, since: performance.now(), resolve, reject });
       this.planDispatch();
     });
   }
@@ -107,8 +111,20 @@ export class Batcher<Item, Outcome> {
   private nextBatch(): readonly Queued<Item, Outcome>[] {
     const separated = this.separated.shift();
     if (separated !== undefined) return [separated.queued];
+    const group = this.queue[0]?.group;
+    if (group !== undefined) return this.takeGroup(group);
     const half = Math.ceil(this.queue.length / 2);
     return this.queue.splice(0, Math.min(Math.max(MAX_UNDIVIDED, half), this.limits.size));
+  }
+
+  private takeGroup(group: unknown): readonly Queued<Item, Outcome>[] {
+    const batch: Queued<Item, Outcome>[] = [];
+    this.queue = this.queue.filter((queued) => {
+      if (queued.group !== group || batch.length === this.limits.size) return true;
+      batch.push(queued);
+      return false;
+    });
+    return batch;
   }
 
   private async send(batch: readonly Queued<Item, Outcome>[]): Promise<void> {

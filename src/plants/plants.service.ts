@@ -19,12 +19,12 @@ export class PlantsService {
 
   constructor(
     private readonly plants: PlantsRepository,
-    { limits }: BatchLimitsService,
+    private readonly sending: BatchLimitsService,
     registry: Registry,
   ) {
     this.batcher = new Batcher(
       (batch) => this.store(batch),
-      limits,
+      sending.limits,
       new BatchMetrics(registry, () => this.batcher.queueLength),
     );
     this.outcomes = new Counter({
@@ -60,7 +60,7 @@ export class PlantsService {
     for (const plant of plants) {
       if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
     }
-    const inserted = await this.plants.insert([...firsts.values()]);
+    const inserted = await this.plants.insert([...firsts.values()], this.sending.isByShard);
     if (inserted.length === plants.length) return plants.map(() => 'created');
 
     const created = new Set(inserted);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Shards } from '../../src/database/shards.js';
 import { createToken, startOn, stop, type BuiltService } from '../setup/built-service.js';
 import { openCitusCluster, whyNoCitus, type CitusCluster } from '../setup/citus-cluster.js';
 import { runCommand } from '../setup/command.js';
@@ -55,9 +56,25 @@ onCitus('plants on Citus', () => {
     expect(local).toEqual({ bytes: '0' });
   });
 
+  it('each plant is in the shard that the service computes', async () => {
+    const shards = await cluster.query<{ min: number }>(
+      `SELECT shardminvalue::int AS min FROM pg_dist_shard
+       WHERE logicalrelid = 'plants'::regclass ORDER BY min`,
+    );
+    const computed = new Shards(shards.map(({ min }) => min));
+    const rows = await cluster.query<{ id: string; min: number }>(
+      `SELECT id::text AS id, shardminvalue::int AS min
+       FROM (SELECT ('x' || left(md5(i::text), 16))::bit(64)::bigint FROM generate_series(1, 1000) AS i) AS ids (id)
+       JOIN pg_dist_shard ON shardid = get_shard_id_for_distribution_column('plants', id)`,
+    );
+    expect(rows.map(({ id }) => shards[computed.indexOf(BigInt(id))]!.min)).toEqual(
+      rows.map(({ min }) => min),
+    );
+  });
+
   describe.each([
-    ['one by one, as the service finds out', {}, 'They are sent one by one, 9 at a time.'],
-    ['in batches', { DATABASE_BATCH_SIZE: '64' }, 'They are sent in batches of up to 64, 9 at a'],
+    ['by shard, as the service finds out', {}, 'over 32 shards: batches of up to 32 plants, 9 at'],
+    ['one by one', { DATABASE_BATCH_SIZE: '1' }, 'over 32 shards: batches of up to 1 plants, 9 at'],
   ])('sent %s', (_way, env, logged) => {
     let services: [BuiltService, BuiltService];
 
@@ -75,7 +92,7 @@ onCitus('plants on Citus', () => {
       Promise.all(plants.map((plant, i) => send(services[i % 2]!, token, plant)));
 
     it('the log says how they are sent', async () => {
-      await services[0].command.waitFor(/The plants are distributed over several servers/);
+      await services[0].command.waitFor(/The plants are distributed over/);
       expect(services[0].command.stdout).toContain(logged);
     });
 
