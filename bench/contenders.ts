@@ -32,8 +32,7 @@ const OUR_SETTINGS: Partial<Record<ContenderName, Record<string, string>>> = {
   unbatched: { DATABASE_BATCH_SIZE: '1' },
   oursInFour: { WEB_CONCURRENCY: '4' },
   oursOnFull: {},
-  // As docs/operations.md recommends for Citus: each plant is a statement of its own.
-  oursOnShards: { DATABASE_POOL_SIZE: '32' },
+  oursOnShards: {},
 };
 
 const PEERS: Partial<Record<ContenderName, string>> = {

@@ -12,6 +12,7 @@ const FRACTIONS = [0.1, 0.25, 0.5, 0.75, 0.9];
 const ROUND_OVERHEAD_SECONDS = 0.7;
 const START_SECONDS = 1.5;
 const CLUSTER_START_SECONDS = 10;
+const SHARDS_WARM_UP = 4;
 const MEMORY_ROUND_SECONDS = 2;
 const FILL_CHUNK = 250_000;
 
@@ -47,7 +48,10 @@ export function plannedSeconds(plan: Plan): number {
     processes: alternating(PROCESSES.length),
     table: alternating(TABLE.length) + fillSeconds(plan.rows),
     memory: START_SECONDS + memorySeconds(plan.requests),
-    shards: CLUSTER_START_SECONDS + alternating(SHARDS.length),
+    shards:
+      CLUSTER_START_SECONDS +
+      alternating(SHARDS.length) +
+      SHARDS.length * (SHARDS_WARM_UP - 1) * plan.warmUpSeconds,
   };
   return plan.parts.reduce((sum, part) => sum + seconds[part], 0);
 }
@@ -150,7 +154,9 @@ export class Measurement {
       this.progress.note(`Not measured: the part "shards". ${missing}.`);
       return;
     }
-    const { plan, surroundings, progress } = this;
+    const { surroundings, progress } = this;
+    // V8 compiles the code of a request after some ten thousand requests, which takes longer here.
+    const plan = { ...this.plan, warmUpSeconds: SHARDS_WARM_UP * this.plan.warmUpSeconds };
     const server = await this.step('starting Citus', CLUSTER_START_SECONDS, openShards);
     try {
       const onShards = new Measurement(plan, { ...surroundings, server }, progress);
