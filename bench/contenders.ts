@@ -32,6 +32,7 @@ const OUR_SETTINGS: Partial<Record<ContenderName, Record<string, string>>> = {
   unbatched: { DATABASE_BATCH_SIZE: '1' },
   oursInFour: { WEB_CONCURRENCY: '4' },
   oursOnFull: {},
+  oursOnShards: {},
 };
 
 const PEERS: Partial<Record<ContenderName, string>> = {
@@ -68,7 +69,8 @@ export async function startContender(
   const { server } = surroundings;
   const database = name === 'echo' ? undefined : await server.createDatabase();
   try {
-    if (name === 'postgres') return await postgresItself(database!);
+    if (name === 'postgres') await database!.createTable();
+    if (name === 'postgres' || name === 'citus') return postgresItself(name, database!);
     const settings = OUR_SETTINGS[name];
     const contender =
       settings === undefined
@@ -85,10 +87,9 @@ export async function startContender(
   }
 }
 
-async function postgresItself(database: BenchDatabase): Promise<Contender> {
-  await database.createTable();
+function postgresItself(name: 'postgres' | 'citus', database: BenchDatabase): Contender {
   return {
-    name: 'postgres',
+    name,
     database,
     run: (load) => runPgbench(database.url, load),
     close: () => database.drop(),
@@ -103,11 +104,14 @@ async function startOurs(
 ): Promise<Contender> {
   const env = { DATABASE_URL: database.url, NODE_ENV: 'production' };
   // The command also makes the table.
-  const { stdout } = await exec(process.execPath, ['dist/cli.js', 'token', 'create', 'bench'], {
-    cwd: ROOT,
-    env: { PATH: process.env['PATH'], ...env },
-    signal: surroundings.signal,
-  });
+  const run = (...command: string[]) =>
+    exec(process.execPath, ['dist/cli.js', ...command], {
+      cwd: ROOT,
+      env: { PATH: process.env['PATH'], ...env },
+      signal: surroundings.signal,
+    });
+  const { stdout } = await run('token', 'create', 'bench');
+  if (name === 'oursOnShards') await run('migrate', '--distribute');
   return startHttp(
     name,
     join(ROOT, 'dist/main.js'),

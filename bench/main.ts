@@ -24,7 +24,15 @@ interface Options {
   output: string;
 }
 
-const ALL_PARTS: readonly Part[] = ['speed', 'lone', 'rates', 'processes', 'table', 'memory'];
+const ALL_PARTS: readonly Part[] = [
+  'speed',
+  'lone',
+  'rates',
+  'processes',
+  'table',
+  'memory',
+  'shards',
+];
 
 const program = new Command('npm run bench --')
   .description(
@@ -38,9 +46,10 @@ const program = new Command('npm run bench --')
   .option('--full', 'measure all parts, with longer rounds: about twenty minutes')
   .option('--check', 'exit with 1 when a target is missed')
   .addOption(
-    new Option('--parts <names...>', 'measure only these parts; "rates" needs "speed"').choices(
-      ALL_PARTS,
-    ),
+    new Option(
+      '--parts <names...>',
+      'measure only these parts; "rates" needs "speed", "shards" needs Citus for the local Postgres',
+    ).choices(ALL_PARTS),
   )
   .option('--connections <number>', 'connections of clients', parseCount, 64)
   .option('--seconds <number>', 'length of a round', parseCount)

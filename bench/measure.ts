@@ -1,7 +1,9 @@
+import { whyNoCitus } from '../test/setup/citus-cluster.js';
 import { startContender, type Contender, type Surroundings } from './contenders.js';
 import type { LoadResult } from './load.js';
 import type { Progress } from './progress.js';
 import { LABELS, rateOf, summarize, type ContenderName, type Part, type Round } from './results.js';
+import { openShards } from './shards.js';
 
 /** Rates at which latency is measured, as parts of the highest throughput. */
 const FRACTIONS = [0.1, 0.25, 0.5, 0.75, 0.9];
@@ -9,6 +11,8 @@ const FRACTIONS = [0.1, 0.25, 0.5, 0.75, 0.9];
 /** Time of a round beyond its load: emptying the table, connecting, counting. */
 const ROUND_OVERHEAD_SECONDS = 0.7;
 const START_SECONDS = 1.5;
+const CLUSTER_START_SECONDS = 10;
+const SHARDS_WARM_UP = 4;
 const MEMORY_ROUND_SECONDS = 2;
 const FILL_CHUNK = 250_000;
 
@@ -29,6 +33,7 @@ const SINGLE: readonly ContenderName[] = ['ours', 'fastify', 'express', 'nest', 
 const LONE: readonly ContenderName[] = ['ours', 'unbatched', 'fastify'];
 const AT_RATES: readonly ContenderName[] = ['ours', 'fastify'];
 const PROCESSES: readonly ContenderName[] = ['oursInFour', 'postgres'];
+const SHARDS: readonly ContenderName[] = ['oursOnShards', 'citus'];
 const TABLE: readonly ContenderName[] = ['ours', 'oursOnFull'];
 
 /** @returns about how long the parts of a plan take */
@@ -43,6 +48,10 @@ export function plannedSeconds(plan: Plan): number {
     processes: alternating(PROCESSES.length),
     table: alternating(TABLE.length) + fillSeconds(plan.rows),
     memory: START_SECONDS + memorySeconds(plan.requests),
+    shards:
+      CLUSTER_START_SECONDS +
+      alternating(SHARDS.length) +
+      SHARDS.length * (SHARDS_WARM_UP - 1) * plan.warmUpSeconds,
   };
   return plan.parts.reduce((sum, part) => sum + seconds[part], 0);
 }
@@ -67,6 +76,7 @@ export class Measurement {
       processes: () => this.alternate('processes', PROCESSES),
       table: () => this.measureTable(),
       memory: () => this.measureMemory(),
+      shards: () => this.measureShards(),
     };
     for (const part of this.plan.parts) {
       try {
@@ -136,6 +146,26 @@ export class Measurement {
         sent += round.acknowledged;
       }
     });
+  }
+
+  private async measureShards(): Promise<void> {
+    const missing = await whyNoCitus();
+    if (missing !== undefined) {
+      this.progress.note(`Not measured: the part "shards". ${missing}.`);
+      return;
+    }
+    const { surroundings, progress } = this;
+    // V8 compiles the code of a request after some ten thousand requests, which takes longer here.
+    const plan = { ...this.plan, warmUpSeconds: SHARDS_WARM_UP * this.plan.warmUpSeconds };
+    const server = await this.step('starting Citus', CLUSTER_START_SECONDS, openShards);
+    try {
+      const onShards = new Measurement(plan, { ...surroundings, server }, progress);
+      await onShards.alternate('shards', SHARDS);
+      this.rounds.push(...onShards.rounds);
+      this.problems.push(...onShards.problems);
+    } finally {
+      await server.close();
+    }
   }
 
   private async takeTurns(

@@ -49,15 +49,7 @@ const SHOWN_SETTINGS = [
  */
 export async function openServer(databaseUrl: string | undefined): Promise<BenchServer> {
   if (databaseUrl !== undefined) return connectTo(databaseUrl, () => Promise.resolve());
-  const own = await startPostgresServer({
-    max_connections: '300',
-    // A quarter of the memory is the recommendation of Postgres' manual.
-    shared_buffers: `${Math.floor(Math.min(totalmem() / 4, 4 * 1024 ** 3) / 1024 ** 2)}MB`,
-    // With the default of 1 GB, a checkpoint would fall into some rounds and not into others.
-    max_wal_size: '8GB',
-    checkpoint_timeout: '1h',
-    min_wal_size: `${WAL_FILES * WAL_FILE_MEGABYTES}MB`,
-  }).catch((error: Error) => {
+  const own = await startPostgresServer(durableSettings(1)).catch((error: Error) => {
     throw new Error(`${error.message}\nOr name a server in DATABASE_URL.`, { cause: error });
   });
   try {
@@ -67,6 +59,23 @@ export async function openServer(databaseUrl: string | undefined): Promise<Bench
     await own.close();
     throw error;
   }
+}
+
+/**
+ * @param servers the number of servers on this machine
+ * @returns the settings of a server that commits to disk
+ */
+export function durableSettings(servers: number): Record<string, string> {
+  // A quarter of the memory is the recommendation of Postgres' manual.
+  const memory = Math.min(totalmem() / 4 / servers, 4 * 1024 ** 3);
+  return {
+    max_connections: '300',
+    shared_buffers: `${Math.floor(memory / 1024 ** 2)}MB`,
+    // With the default of 1 GB, a checkpoint would fall into some rounds and not into others.
+    max_wal_size: '8GB',
+    checkpoint_timeout: '1h',
+    min_wal_size: `${WAL_FILES * WAL_FILE_MEGABYTES}MB`,
+  };
 }
 
 /**
@@ -82,7 +91,10 @@ async function makeLogFiles(url: string): Promise<void> {
   await query(url, 'CHECKPOINT');
 }
 
-async function connectTo(serverUrl: string, close: () => Promise<void>): Promise<BenchServer> {
+export async function connectTo(
+  serverUrl: string,
+  close: () => Promise<void>,
+): Promise<BenchServer> {
   const [version] = await query<{ server_version: string }>(serverUrl, 'SHOW server_version').catch(
     (error: Error) => {
       throw new Error(`The Postgres server cannot be used: ${error.message || error.name}`, {
@@ -115,7 +127,15 @@ async function createDatabase(serverUrl: string): Promise<BenchDatabase> {
   );
   const databaseUrl = new URL(serverUrl);
   databaseUrl.pathname = `/${name}`;
-  const url = databaseUrl.href;
+  return {
+    ...openDatabase(databaseUrl.href),
+    async drop() {
+      await query(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`);
+    },
+  };
+}
+
+export function openDatabase(url: string): Omit<BenchDatabase, 'drop'> {
   return {
     url,
     async createTable() {
@@ -147,9 +167,6 @@ async function createDatabase(serverUrl: string): Promise<BenchDatabase> {
           { cause: error },
         );
       });
-    },
-    async drop() {
-      await query(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`);
     },
   };
 }

@@ -42,6 +42,7 @@ const PART_TITLES: Record<Part, string> = {
   processes: 'Four processes',
   table: 'Full table',
   memory: 'Memory',
+  shards: 'On Citus, a coordinator and two workers',
 };
 
 export function describeEnvironment(server: BenchServer, generator: LoadGenerator): Environment {

@@ -6,17 +6,19 @@ export const LABELS = {
   unbatched: 'Plant Store, one INSERT a request',
   oursInFour: 'Plant Store, four processes',
   oursOnFull: 'Plant Store, on a full table',
+  oursOnShards: 'Plant Store, on Citus',
   fastify: 'Fastify + pg',
   express: 'Express + pg',
   nest: 'NestJS + TypeORM save()',
   echo: 'node:http echo, no database',
   postgres: 'Postgres itself (pgbench)',
+  citus: 'Citus itself (pgbench)',
 } as const;
 
 export type ContenderName = keyof typeof LABELS;
 
 /** A part of the measurement, whose contenders alternate. */
-export type Part = 'speed' | 'lone' | 'rates' | 'processes' | 'table' | 'memory';
+export type Part = 'speed' | 'lone' | 'rates' | 'processes' | 'table' | 'memory' | 'shards';
 
 /** One contender under load for some seconds. */
 export interface Round {
@@ -169,6 +171,12 @@ export function ratiosOf(
     ratio('9', 'p50 of a lone request / with one plain INSERT', lone('unbatched'), {
       atMost: 1.1,
     }),
+    ratio(
+      '10',
+      'requests/s, one process on Citus / Citus itself (pgbench)',
+      speed('shards', 'oursOnShards', 'citus'),
+      { atLeast: 0.6 },
+    ),
     ratio('', 'p50 of a lone request / Fastify + pg', lone('fastify')),
   ];
 }

@@ -4,7 +4,8 @@ import { readConfig } from '../src/config/config.js';
 import type { DatabaseConfig } from '../src/config/config.js';
 import { migrationDatabaseOptions } from '../src/database/database-options.js';
 import { migrate, prepareDatabase } from '../src/database/prepare-database.js';
-import { openTestDatabase, type TestDatabase } from './setup/database.js';
+import { runInProcess } from './setup/cli.js';
+import { isOnServer, openTestDatabase, type TestDatabase } from './setup/database.js';
 
 // On a server, other tests migrate in the same database, which has one lock; prepareDatabase waits for it.
 describe('migrations', () => {
@@ -28,7 +29,35 @@ describe('migrations', () => {
       { name: 'CreatePlants1763600000000' },
       { name: 'CreateAccessTokens1763600100000' },
     ]);
-    expect(await migrate(config)).toEqual([]);
+    expect(await migrate(config, () => undefined)).toEqual([]);
+  });
+
+  it.each([
+    ['0A000', 'advisory locks are not yet implemented'],
+    ['42883', 'unknown function: pg_try_advisory_xact_lock()'],
+  ])('run with a warning where advisory locks are missing (%s)', async (sqlstate, message) => {
+    await database.query(
+      `CREATE FUNCTION pg_try_advisory_xact_lock(bigint) RETURNS boolean LANGUAGE plpgsql AS
+       $$ BEGIN RAISE EXCEPTION '${message}' USING ERRCODE = '${sqlstate}'; END $$`,
+    );
+    // With the schema of Postgres in second place, this function hides its namesake.
+    if (!isOnServer) await database.query('SET search_path = public, pg_catalog');
+    const url = isOnServer ? `${database.url},pg_catalog` : database.url;
+    const messages: string[] = [];
+    await prepareDatabase({ ...config, url }, (line) => messages.push(line));
+    expect(messages).toEqual([
+      expect.stringMatching(/^The database has no advisory locks, .* run one at a time, /),
+    ]);
+    expect(messages[0]).toContain(message);
+    expect(await tables()).toHaveLength(3);
+  });
+
+  it('distribute nothing on a database without Citus, and say so', async () => {
+    const { exitCode, stderr } = await runInProcess(['migrate', '--distribute'], {
+      DATABASE_URL: database.url,
+    });
+    expect(stderr).toMatch(/^The table plants was not distributed: .* no extension citus\./);
+    expect(exitCode).toBe(1);
   });
 
   it('make the schema that the entities describe, with named constraints', async () => {

@@ -54,9 +54,16 @@ function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Co
   program
     .command('migrate')
     .description('bring the schema of the database up to date')
-    .action(async () => {
+    .option('--distribute', 'then distribute the plants over the workers of Citus, by their id')
+    .action(async (options: { distribute?: true }) => {
       const { withDatabase } = await import('./database.js');
-      await withDatabase(streams, env, () => Promise.resolve());
+      await withDatabase(streams, env, async (config) => {
+        if (options.distribute !== true) return;
+        const { distributeTable } = await import('../database/distribute-table.js');
+        const { shards, servers, isOld } = await distributeTable(config, 'plants');
+        const state = isOld ? 'The plants were distributed before.' : 'Distributed the plants.';
+        streams.stderr.write(`${state} Shards: ${shards}, servers: ${servers}.\n`);
+      });
     });
 
   program

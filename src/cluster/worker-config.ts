@@ -26,7 +26,9 @@ export function workerConfig(config: AppConfig, worker: number): AppConfig {
       poolSize,
       // One of two or more connections is reserved for tokens and readiness, which would otherwise wait behind the
       // batches.
-      batchesInFlight: Math.max(1, Math.min(divide(database.batchesInFlight), poolSize - 1)),
+      batchesInFlight:
+        database.batchesInFlight &&
+        Math.max(1, Math.min(divide(database.batchesInFlight), poolSize - 1)),
     },
   };
 }

@@ -54,8 +54,8 @@ export const settings = z.object({
   DATA_DIR: z.string().default('.data'),
   DATABASE_URL: databaseUrl.optional(),
   DATABASE_POOL_SIZE: integer(1, 1000).default(10),
-  DATABASE_BATCH_SIZE: integer(1, 10_000).default(256),
-  DATABASE_BATCHES: integer(1, 1000).default(1),
+  DATABASE_BATCH_SIZE: integer(1, 10_000).optional(),
+  DATABASE_BATCHES: integer(1, 1000).optional(),
   DATABASE_TIMEOUT_MS: integer(10, 60_000).default(1500),
   DATABASE_START_TIMEOUT_MS: integer(0, 86_400_000).default(30_000),
   WEB_CONCURRENCY: workers.default(1),
@@ -117,6 +117,7 @@ const environment = settings
       url: env.DATABASE_URL,
       dataDir: resolve(env.DATA_DIR),
       poolSize: env.DATABASE_POOL_SIZE,
+      /** undefined, as for the number of batches: chosen by where the database keeps the plants. */
       batchSize: env.DATABASE_BATCH_SIZE,
       batchesInFlight: env.DATABASE_BATCHES,
       timeout: env.DATABASE_TIMEOUT_MS,

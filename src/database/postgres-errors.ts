@@ -12,12 +12,17 @@ const LOST_RACE = [
 const LOST_CONNECTION = [
   '57P01', // the connection was ended by an administrator or a restart
   '57P02', // another connection crashed the server
-  '08003', // the connection does not exist (any more)
-  '08006', // the connection broke
   'ECONNRESET',
   'EPIPE',
   'Connection terminated unexpectedly',
   'Client has encountered a connection error',
+];
+
+const PART_UNAVAILABLE = [
+  '08000', // connection exception
+  '08001', // the connection cannot be made
+  '08003', // the connection does not exist
+  '08006', // the connection broke, or cannot be made
 ];
 
 const PREPARED_STATEMENT_LOST = [
@@ -77,6 +82,14 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /**
+ * The server reports that its own connection to another server failed, as Citus does when a worker is away. Citus has
+ * tried a new connection before. Errors of the connection to the server itself do not come from the database.
+ */
+export function isPartUnavailable(error: unknown): boolean {
+  return isDatabaseError(error) && isOneOf(PART_UNAVAILABLE, error);
+}
+
+/**
  * The statement lost a race with another one, or its connection broke. It may or may not have been executed: run it
  * again only if that is safe.
  */
@@ -92,6 +105,11 @@ export function isPreparedStatementLost(error: unknown): boolean {
 /** The statement reads or writes a table that does not exist. */
 export function isTableMissing(error: unknown): boolean {
   return isOneOf(['42P01'], error);
+}
+
+/** The database does not have the feature or the function. */
+export function isUnsupported(error: unknown): boolean {
+  return isOneOf(['0A000', '42883'], error);
 }
 
 /** No retry will help: the address, the credentials or the privileges are wrong. */

@@ -4,7 +4,12 @@ import { DataSource, MigrationExecutor, type EntityManager } from 'typeorm';
 import type { DatabaseConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { migrationDatabaseOptions } from './database-options.js';
-import { describeDatabaseError, isMisconfigured, isUnavailable } from './postgres-errors.js';
+import {
+  describeDatabaseError,
+  isMisconfigured,
+  isUnavailable,
+  isUnsupported,
+} from './postgres-errors.js';
 import { serversOf } from './primary-client.js';
 
 const RETRY_INTERVAL_MS = 1000;
@@ -33,7 +38,7 @@ export async function prepareDatabase(
   let logged: { readonly reason: string; readonly at: number } | undefined;
   for (;;) {
     try {
-      await migrate(config);
+      await migrate(config, log);
       return;
     } catch (error) {
       const reason = describeDatabaseError(error);
@@ -73,19 +78,23 @@ function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string {
  *
  * If several processes call this at once, one migrates; the others get a MigrationInProgressError and must call again.
  * The lock is held by the transaction and not by the session, so it also holds behind PgBouncer in transaction
- * mode.
+ * mode. Where the database has no such lock, there is only a warning.
  *
+ * @param log receives this warning
  * @returns the names of the migrations that ran
  * @throws MigrationInProgressError, or the reason why the database cannot be used
  */
-export async function migrate(config: DatabaseConfig): Promise<string[]> {
+export async function migrate(
+  config: DatabaseConfig,
+  log: (message: string) => void,
+): Promise<string[]> {
   const dataSource = await new DataSource(migrationDatabaseOptions(config)).initialize();
   try {
     await refuseOtherEncodings(dataSource);
     const pending = await new MigrationExecutor(dataSource).getPendingMigrations();
     if (pending.length === 0) return [];
     return await dataSource.transaction(async (manager) => {
-      await takeLock(manager);
+      await takeLock(manager, log);
       const executor = new MigrationExecutor(dataSource, manager.queryRunner);
       const migrations = await executor.executePendingMigrations();
       return migrations.map(({ name }) => name);
@@ -95,13 +104,23 @@ export async function migrate(config: DatabaseConfig): Promise<string[]> {
   }
 }
 
-async function takeLock(manager: EntityManager): Promise<void> {
-  const [row] = await manager.query<{ locked: boolean }[]>(
-    'SELECT pg_try_advisory_xact_lock($1) AS locked',
-    [MIGRATION_LOCK],
-  );
-  if (row?.locked !== true) {
-    throw new MigrationInProgressError('another process is bringing the schema up to date');
+async function takeLock(manager: EntityManager, log: (message: string) => void): Promise<void> {
+  // An error would end the transaction, but not what was done before the savepoint.
+  await manager.query('SAVEPOINT before_lock');
+  try {
+    const [row] = await manager.query<{ locked: boolean }[]>(
+      'SELECT pg_try_advisory_xact_lock($1) AS locked',
+      [MIGRATION_LOCK],
+    );
+    if (row?.locked !== true) {
+      throw new MigrationInProgressError('another process is bringing the schema up to date');
+    }
+  } catch (error) {
+    if (!isUnsupported(error)) throw error;
+    await manager.query('ROLLBACK TO SAVEPOINT before_lock');
+    log(
+      `The database has no advisory locks, so nothing keeps two migrations apart: run one at a time, before the instances start. It says: ${describeDatabaseError(error)}`,
+    );
   }
 }
 

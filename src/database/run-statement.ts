@@ -5,7 +5,25 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { inSpan } from '../tracing/tracing.js';
-import { isPreparedStatementLost, isRetryable, isUnavailable } from './postgres-errors.js';
+import {
+  isPartUnavailable,
+  isPreparedStatementLost,
+  isRetryable,
+  isUnavailable,
+} from './postgres-errors.js';
+
+/**
+ * The server responds, but it cannot reach another server that has a part of the rows. Statements about other rows may
+ * succeed.
+ */
+export class PartUnavailableError extends ServiceError {
+  constructor(cause: unknown) {
+    super(ErrorCode.databaseUnavailable, UNAVAILABLE, { cause });
+  }
+}
+
+const UNAVAILABLE =
+  'The database cannot be reached or does not respond in time. Send the request again in a moment.';
 
 /** A statement that lost this many races or connections will not succeed while its client waits. */
 const MAX_ATTEMPTS = 5;
@@ -13,12 +31,13 @@ const MAX_ATTEMPTS = 5;
 /**
  * Runs one statement that may safely be run again, on a connection of the pool.
  *
- * The statement goes to the pool itself and not through TypeORM's query runner: the pool closes a connection on which
- * a statement failed. Such a connection may hang on a frozen server, lead to a former primary that is
+ * The statement goes to the pool itself and not through TypeORM's query runner: the pool closes nearly every connection
+ * on which a statement failed. Such a connection may hang on a frozen server, lead to a former primary that is
  * read-only by now, or still wait for a result that nothing reads any more.
  *
  * @returns the result as pg gives it. Its row count is not reliable: Citus counts other rows.
- * @throws ServiceError databaseUnavailable when the database cannot be reached or does not respond in time
+ * @throws ServiceError databaseUnavailable when the database cannot be reached or does not respond in time;
+ *   PartUnavailableError when that is true for a part of it
  */
 export async function runStatement<Row extends object>(
   dataSource: DataSource,
@@ -32,6 +51,7 @@ export async function runStatement<Row extends object>(
   try {
     return await withTimeout(statement, pool.options.query_timeout as number);
   } catch (error) {
+    if (isPartUnavailable(error)) throw new PartUnavailableError(error);
     throw isUnavailable(error) ? databaseUnavailable(error) : error;
   }
 }
@@ -91,7 +111,8 @@ async function queryReplicated<Row extends object>(
     throw error;
   } finally {
     client.off('notice', onNotice).off('error', onError);
-    client.release(failure !== undefined);
+    // The connection is good if its server reports that another server cannot be reached.
+    client.release(failure !== undefined && !isPartUnavailable(failure));
   }
 }
 
@@ -121,9 +142,5 @@ export function poolOf(dataSource: DataSource): Pool {
 }
 
 function databaseUnavailable(cause: unknown): ServiceError {
-  return new ServiceError(
-    ErrorCode.databaseUnavailable,
-    'The database cannot be reached or does not respond in time. Send the request again in a moment.',
-    { cause },
-  );
+  return new ServiceError(ErrorCode.databaseUnavailable, UNAVAILABLE, { cause });
 }

@@ -1,10 +1,11 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
+import { PartUnavailableError } from '../database/run-statement.js';
 import { Batcher, type BatchLimits } from './batcher.js';
 
 /** A batcher whose batches end when the test calls `finish`. */
-function controlled(limits: Partial<BatchLimits> = {}) {
+function controlled(limits: Partial<BatchLimits<number>> = {}) {
   const batches: {
     items: readonly number[];
     resolve: (outcomes: number[]) => void;
@@ -75,6 +76,20 @@ describe('Batcher', () => {
     expect(await Promise.all(outcomes)).toEqual([10, 20, 30, 40, 50, 60]);
   });
 
+  it('puts only items of one group into a batch, and keeps their order', async () => {
+    const { batcher, batches, itemsOf, finish } = controlled({
+      size: 2,
+      groupOf: (item) => item % 2,
+    });
+    const outcomes = [1, 2, 3, 4, 5].map((item) => batcher.add(item));
+    for (let i = 0; i < 3; i++) {
+      while (batches.length === i) await settled();
+      finish(i);
+    }
+    expect(await Promise.all(outcomes)).toEqual([10, 20, 30, 40, 50]);
+    expect(itemsOf()).toEqual([[1, 3], [2, 4], [5]]);
+  });
+
   it('sends half of a long queue', async () => {
     const { batcher, batches, finish } = controlled({ size: 100, queued: 1000 });
     const items = Array.from({ length: 200 }, (_, i) => i);
@@ -137,6 +152,52 @@ describe('Batcher', () => {
     ]);
   });
 
+  it('sends the items of a failed batch alone, before the queue and within the limit of batches', async () => {
+    const { batcher, batches, itemsOf, finish } = controlled({ inFlight: 2 });
+    const outcomes = [1, 2, 3].map((item) => batcher.add(item));
+    await settled();
+    batches[0]!.reject(new Error('one of them'));
+    outcomes.push(batcher.add(4));
+    await settled();
+    expect(itemsOf()).toEqual([[1, 2, 3], [1], [2]]);
+    finish(1);
+    await settled();
+    finish(2);
+    finish(3);
+    await settled();
+    finish(4);
+    expect(await Promise.all(outcomes)).toEqual([10, 20, 30, 40]);
+    expect(itemsOf()).toEqual([[1, 2, 3], [1], [2], [3], [4]]);
+  });
+
+  it('gives an item of a failed batch the error of the batch when no time is left', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick'] });
+    const { batcher, batches, itemsOf, finish } = controlled({ wait: 1500 });
+    const outcomes = Promise.allSettled([1, 2].map((item) => batcher.add(item)));
+    await settled();
+    batches[0]!.reject(new Error('one of them'));
+    await settled();
+    jest.advanceTimersByTime(1501);
+    finish(1);
+    expect(await outcomes).toMatchObject([{ value: 10 }, { reason: { message: 'one of them' } }]);
+    expect(itemsOf()).toEqual([[1, 2], [1]]);
+    jest.useRealTimers();
+  });
+
+  it('while a part of the database is away, fails only the items of that part', async () => {
+    const batcher = new Batcher<number, number>(
+      async (items) => {
+        await settled();
+        if (items.some((item) => item % 2 === 1)) throw new PartUnavailableError(new Error('odd'));
+        return items.map((item) => item * 10);
+      },
+      { size: 3, inFlight: 1, queued: 100, wait: Infinity },
+    );
+    const outcomes = await Promise.allSettled([1, 2, 3, 4, 5, 6].map((item) => batcher.add(item)));
+    const odd = { reason: { code: ErrorCode.databaseUnavailable } };
+    expect(outcomes).toMatchObject([odd, { value: 20 }, odd, { value: 40 }, odd, { value: 60 }]);
+  });
+
   it('fails the whole queue when the database is away, and accepts later items', async () => {
     const { batcher, batches, finish } = controlled();
     const first = batcher.add(1);
@@ -148,5 +209,30 @@ describe('Batcher', () => {
     await settled();
     finish(1);
     expect(await later).toBe(40);
+  });
+
+  it('fails items that are to be sent alone, too, when the database is away', async () => {
+    const { batcher, batches, itemsOf } = controlled();
+    const failing = Promise.allSettled([1, 2].map((item) => batcher.add(item)));
+    await settled();
+    batches[0]!.reject(new Error('one of them'));
+    await settled();
+    batches[1]!.reject(new ServiceError(ErrorCode.databaseUnavailable, 'away'));
+    expect(await failing).toMatchObject(Array(2).fill({ reason: { message: 'away' } }));
+    expect(itemsOf()).toEqual([[1, 2], [1]]);
+  });
+
+  it('obeys limits that change', async () => {
+    const limits = { size: 2, inFlight: 1, queued: 100, wait: Infinity };
+    const sent: number[][] = [];
+    const batcher = new Batcher<number, number>(async (items) => {
+      sent.push([...items]);
+      await settled();
+      return [...items];
+    }, limits);
+    await Promise.all([1, 2].map((item) => batcher.add(item)));
+    Object.assign(limits, { size: 1, inFlight: 2 });
+    await Promise.all([3, 4].map((item) => batcher.add(item)));
+    expect(sent).toEqual([[1, 2], [3], [4]]);
   });
 });

@@ -1,11 +1,14 @@
+import { PartUnavailableError } from '../database/run-statement.js';
 import { overloaded, ServiceError } from '../errors/service-error.js';
 import type { BatchMetrics } from './batch-metrics.js';
 
-export interface BatchLimits {
+export interface BatchLimits<Item> {
   /** The most items in a batch. */
-  readonly size: number;
+  size: number;
   /** The most batches in flight. */
-  readonly inFlight: number;
+  inFlight: number;
+  /** Only items of the same group share a batch; undefined: all items are of one group. */
+  groupOf?: ((item: Item) => unknown) | undefined;
   /** The most items in the queue. */
   readonly queued: number;
   /** How long an item may stay in the queue, in milliseconds. */
@@ -14,12 +17,17 @@ export interface BatchLimits {
 
 interface Queued<Item, Outcome> {
   readonly item: Item;
+  readonly group: unknown;
   readonly since: number;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
 }
 
-type Result<Outcome> = { readonly outcome: Outcome } | { readonly error: unknown };
+/** An item whose batch failed. */
+interface Separated<Item, Outcome> {
+  readonly queued: Queued<Item, Outcome>;
+  readonly error: unknown;
+}
 
 /**
  * The longest queue that one batch takes as a whole. From a longer queue, a batch takes half, but at least this many
@@ -34,36 +42,43 @@ const MAX_UNDIVIDED = 32;
  * batches are in flight, it stays in the queue until one of them ends.
  */
 export class Batcher<Item, Outcome> {
-  private readonly queue: Queued<Item, Outcome>[] = [];
+  private queue: Queued<Item, Outcome>[] = [];
+  /** The items of failed batches, which are sent alone, before the queue. */
+  private readonly separated: Separated<Item, Outcome>[] = [];
   private inFlight = 0;
   private isDispatchPlanned = false;
 
-  /** @param run does the work of a batch, and returns the outcomes in the order of the items */
+  /**
+   * @param run does the work of a batch, and returns the outcomes in the order of the items
+   * @param limits may be changed later
+   */
   constructor(
     private readonly run: (items: readonly Item[]) => Promise<readonly Outcome[]>,
-    private readonly limits: BatchLimits,
+    private readonly limits: BatchLimits<Item>,
     private readonly metrics?: BatchMetrics,
   ) {}
 
   get queueLength(): number {
-    return this.queue.length;
+    return this.separated.length + this.queue.length;
   }
 
   /**
    * @returns the outcome of this item
    * @throws ServiceError overloaded when the queue is full, or this item was in it for too long; a ServiceError of
-   *   `run` for any batch; another error of `run` only for a batch of this item alone
+   *   `run` for any batch, if the database is away; another error of `run` for a batch of this item alone, or for its
+   *   last batch, if no time is left to send it alone
    */
   add(item: Item): Promise<Outcome> {
-    if (this.queue.length >= this.limits.queued) return Promise.reject(overloaded());
+    if (this.queueLength >= this.limits.queued) return Promise.reject(overloaded());
     return new Promise((resolve, reject) => {
-      this.queue.push({ item, since: performance.now(), resolve, reject });
+      const group = this.limits.groupOf?.(item);
+      this.queue.push({ item, group, since: performance.now(), resolve, reject });
       this.planDispatch();
     });
   }
 
   private planDispatch(): void {
-    if (this.isDispatchPlanned || this.inFlight === this.limits.inFlight) return;
+    if (this.isDispatchPlanned || this.inFlight >= this.limits.inFlight) return;
     this.isDispatchPlanned = true;
     // Runs after all requests that have arrived are read, so that their items join the batch.
     setImmediate(() => {
@@ -73,43 +88,71 @@ export class Batcher<Item, Outcome> {
   }
 
   private dispatch(): void {
-    while (this.queue.length > 0 && this.inFlight < this.limits.inFlight) {
-      if (performance.now() - this.queue[0]!.since > this.limits.wait) {
-        this.queue.shift()!.reject(overloaded());
-        continue;
-      }
-      const half = Math.ceil(this.queue.length / 2);
-      const batch = this.queue.splice(0, Math.min(Math.max(MAX_UNDIVIDED, half), this.limits.size));
-      this.metrics?.observe(batch.length, performance.now() - batch[0]!.since);
-      void this.send(batch);
+    while (this.queueLength > 0 && this.inFlight < this.limits.inFlight) {
+      this.refuseLate();
+      const batch = this.nextBatch();
+      if (batch.length > 0) void this.send(batch);
     }
+  }
+
+  /** Items are about in the order in which they came, so the late ones are the first ones. */
+  private refuseLate(): void {
+    const isLate = ({ since }: Queued<Item, Outcome>) =>
+      performance.now() - since > this.limits.wait;
+    while (this.separated.length > 0 && isLate(this.separated[0]!.queued)) {
+      const { queued, error } = this.separated.shift()!;
+      queued.reject(error);
+    }
+    while (this.queue.length > 0 && isLate(this.queue[0]!)) {
+      this.queue.shift()!.reject(overloaded());
+    }
+  }
+
+  private nextBatch(): readonly Queued<Item, Outcome>[] {
+    const separated = this.separated.shift();
+    if (separated !== undefined) return [separated.queued];
+    const group = this.queue[0]?.group;
+    if (group !== undefined) return this.takeGroup(group);
+    const half = Math.ceil(this.queue.length / 2);
+    return this.queue.splice(0, Math.min(Math.max(MAX_UNDIVIDED, half), this.limits.size));
+  }
+
+  private takeGroup(group: unknown): readonly Queued<Item, Outcome>[] {
+    const batch: Queued<Item, Outcome>[] = [];
+    this.queue = this.queue.filter((queued) => {
+      if (queued.group !== group || batch.length === this.limits.size) return true;
+      batch.push(queued);
+      return false;
+    });
+    return batch;
   }
 
   private async send(batch: readonly Queued<Item, Outcome>[]): Promise<void> {
     this.inFlight++;
-    const results = await this.resultsOf(batch);
+    this.metrics?.observe(batch.length, performance.now() - batch[0]!.since);
+    const settle = await this.run(batch.map(({ item }) => item)).then(
+      (outcomes) => () => batch.forEach(({ resolve }, i) => resolve(outcomes[i]!)),
+      (error: unknown) => this.fail(batch, error),
+    );
     this.inFlight--;
     // The next batch is sent before the responses are written, so that the database is not idle meanwhile.
     this.dispatch();
-    batch.forEach(({ resolve, reject }, i) => {
-      const result = results[i]!;
-      if ('error' in result) reject(result.error);
-      else resolve(result.outcome);
-    });
+    settle();
   }
 
-  private async resultsOf(batch: readonly Queued<Item, Outcome>[]): Promise<Result<Outcome>[]> {
-    try {
-      return (await this.run(batch.map(({ item }) => item))).map((outcome) => ({ outcome }));
-    } catch (error) {
-      if (error instanceof ServiceError) {
-        // The database is unavailable: the items in the queue would fail in the same way, only later.
-        for (const { reject } of this.queue.splice(0)) reject(error);
-        return batch.map(() => ({ error }));
-      }
-      if (batch.length === 1) return [{ error }];
-      // One item made the batch fail: run each item alone, so that the others succeed.
-      return (await Promise.all(batch.map((one) => this.resultsOf([one])))).flat();
+  /** @returns a function that rejects the items that failed for good */
+  private fail(batch: readonly Queued<Item, Outcome>[], error: unknown): () => void {
+    if (error instanceof ServiceError && !(error instanceof PartUnavailableError)) {
+      // The database is unavailable: the items in the queue would fail in the same way, only later.
+      const waiting = [
+        ...this.separated.splice(0).map(({ queued }) => queued),
+        ...this.queue.splice(0),
+      ];
+      return () => [...batch, ...waiting].forEach(({ reject }) => reject(error));
     }
+    if (batch.length === 1) return () => batch[0]!.reject(error);
+    // Perhaps one item made the batch fail: sent alone, the others succeed.
+    this.separated.push(...batch.map((queued) => ({ queued, error })));
+    return () => undefined;
   }
 }

@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { QueryResult } from 'pg';
 import { Repository } from 'typeorm';
-import { runStatement } from '../database/run-statement.js';
+import { poolOf, runStatement } from '../database/run-statement.js';
+import { findShards, type Shards } from '../database/shards.js';
 import type { NewPlant } from './dto/plant.js';
 import { PlantEntity } from './plant.entity.js';
 
@@ -18,8 +19,10 @@ const LOCK_STORED = `
   ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE false
   RETURNING id`;
 
-const INSERT = `
-  INSERT INTO plants (id, name, tag) VALUES ($1, $2, $3)
+/** Citus sends rows in VALUES to their shard, but would first collect those of a SELECT from unnest. */
+const insertValues = (count: number): string => `
+  INSERT INTO plants (id, name, tag)
+  VALUES ${Array.from({ length: count }, (_, i) => `($${3 * i + 1}, $${3 * i + 2}, $${3 * i + 3})`).join(', ')}
   ${LOCK_STORED}`;
 
 const INSERT_MANY = `
@@ -40,20 +43,23 @@ export class PlantsRepository {
    * Inserts the plants whose ids are free.
    *
    * @param plants without two of the same id
+   * @param areInShard whether all of them are in one shard of a distributed table
    * @returns the ids of the inserted plants
    * @throws ServiceError databaseUnavailable
    */
-  async insert(plants: readonly NewPlant[]): Promise<bigint[]> {
+  async insert(plants: readonly NewPlant[], areInShard: boolean): Promise<bigint[]> {
     // Two processes that insert the same ids in different orders could deadlock.
     const sorted = plants.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    const columns = [
-      sorted.map(({ id }) => id),
-      sorted.map(({ name }) => name),
-      sorted.map(({ tag }) => tag ?? null),
-    ];
-    const { rows } = await (plants.length === 1
-      ? this.run<Pick<StoredPlant, 'id'>>(INSERT, columns.flat())
-      : this.run<Pick<StoredPlant, 'id'>>(INSERT_MANY, columns));
+    const { rows } = await (areInShard || plants.length === 1
+      ? this.run<Pick<StoredPlant, 'id'>>(
+          insertValues(plants.length),
+          sorted.flatMap(({ id, name, tag }) => [id, name, tag ?? null]),
+        )
+      : this.run<Pick<StoredPlant, 'id'>>(INSERT_MANY, [
+          sorted.map(({ id }) => id),
+          sorted.map(({ name }) => name),
+          sorted.map(({ tag }) => tag ?? null),
+        ]));
     return rows.map(({ id }) => BigInt(id));
   }
 
@@ -64,6 +70,20 @@ export class PlantsRepository {
   async find(ids: readonly bigint[]): Promise<StoredPlant[]> {
     const { rows } = await this.run<StoredPlant>(SELECT, [ids]);
     return rows;
+  }
+
+  /**
+   * @returns the shards over which the plants are distributed; undefined if they are in one table
+   * @throws ServiceError databaseUnavailable
+   */
+  findShards(): Promise<Shards | undefined> {
+    const { manager, metadata } = this.plants;
+    return findShards(manager.dataSource, metadata.tablePath);
+  }
+
+  /** Calls `listener` after every new connection to the database. */
+  onConnect(listener: () => void): void {
+    poolOf(this.plants.manager.dataSource).on('connect', listener);
   }
 
   private run<Row extends object>(sql: string, parameters: unknown[]): Promise<QueryResult<Row>> {

@@ -1,9 +1,9 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
-import { CONFIG, type Config } from '../config/config.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { inSpan } from '../tracing/tracing.js';
+import { BatchLimitsService } from './batch-limits.service.js';
 import { BatchMetrics } from './batch-metrics.js';
 import { Batcher } from './batcher.js';
 import type { NewPlant, Plant } from './dto/plant.js';
@@ -19,17 +19,12 @@ export class PlantsService {
 
   constructor(
     private readonly plants: PlantsRepository,
-    @Inject(CONFIG) { database, http }: Config,
+    private readonly sending: BatchLimitsService,
     registry: Registry,
   ) {
     this.batcher = new Batcher(
       (batch) => this.store(batch),
-      {
-        size: database.batchSize,
-        inFlight: database.batchesInFlight,
-        queued: http.maxPendingRequests,
-        wait: database.timeout,
-      },
+      sending.limits,
       new BatchMetrics(registry, () => this.batcher.queueLength),
     );
     this.outcomes = new Counter({
@@ -65,7 +60,7 @@ export class PlantsService {
     for (const plant of plants) {
       if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
     }
-    const inserted = await this.plants.insert([...firsts.values()]);
+    const inserted = await this.plants.insert([...firsts.values()], this.sending.isByShard);
     if (inserted.length === plants.length) return plants.map(() => 'created');
 
     const created = new Set(inserted);

@@ -1,0 +1,83 @@
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import type { Logger } from 'pino';
+import { CONFIG, type AppConfig } from '../config/config.js';
+import type { Shards } from '../database/shards.js';
+import { REQUEST_LOGGER } from '../logging/logging.module.js';
+import type { BatchLimits } from './batcher.js';
+import type { NewPlant } from './dto/plant.js';
+import { PlantsRepository } from './plants.repository.js';
+
+const BATCH_SIZE = 256;
+
+/** Each number of plants is a prepared statement of its own on each connection, so it is small. */
+const BATCH_SIZE_OF_SHARD = 32;
+
+/**
+ * Chooses how plants are sent. A batch of any plants would need nearly all shards of a distributed table, and a commit
+ * in two phases, so the plants of a batch are then in one shard.
+ */
+@Injectable()
+export class BatchLimitsService implements OnApplicationBootstrap {
+  readonly limits: BatchLimits<NewPlant>;
+  private shards: Shards | undefined;
+  private isLooking = false;
+
+  constructor(
+    private readonly plants: PlantsRepository,
+    @Inject(CONFIG) private readonly config: AppConfig,
+    @Inject(REQUEST_LOGGER) private readonly logger: Logger,
+  ) {
+    this.limits = {
+      ...this.choose(),
+      queued: config.http.maxPendingRequests,
+      wait: config.database.timeout,
+    };
+  }
+
+  /** Whether the plants of a batch are in one shard. */
+  get isByShard(): boolean {
+    return this.shards !== undefined;
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    // A new connection may lead to another database, for example after a fail-over.
+    this.plants.onConnect(() => void this.look());
+    await this.look();
+  }
+
+  private choose(): Pick<BatchLimits<NewPlant>, 'size' | 'inFlight' | 'groupOf'> {
+    const { batchSize, batchesInFlight, poolSize } = this.config.database;
+    const { shards } = this;
+    if (shards === undefined) {
+      return { size: batchSize ?? BATCH_SIZE, inFlight: batchesInFlight ?? 1, groupOf: undefined };
+    }
+    return {
+      size: batchSize ?? BATCH_SIZE_OF_SHARD,
+      // One connection is left for tokens and readiness.
+      inFlight: batchesInFlight ?? Math.max(1, poolSize - 1),
+      groupOf: ({ id }) => shards.indexOf(id),
+    };
+  }
+
+  private async look(): Promise<void> {
+    // Looking may itself make a connection.
+    if (this.isLooking) return;
+    this.isLooking = true;
+    try {
+      const before = this.shards?.count;
+      this.shards = await this.plants.findShards();
+      const { size, inFlight } = Object.assign(this.limits, this.choose());
+      const count = this.shards?.count;
+      if (count === before) return;
+      const place = count === undefined ? 'in one table' : `distributed over ${count} shards`;
+      this.logger.info(
+        `The plants are ${place}: batches of up to ${size} plants, ${inFlight} at a time.`,
+      );
+    } catch (error) {
+      // A failed statement closes its connection, so the next connection repeats the look.
+      this.logger.warn({ err: error }, 'It is unknown whether the plants are distributed.');
+    } finally {
+      this.isLooking = false;
+    }
+  }
+}

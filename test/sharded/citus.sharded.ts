@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Shards } from '../../src/database/shards.js';
+import { createToken, startOn, stop, type BuiltService } from '../setup/built-service.js';
+import { openCitusCluster, whyNoCitus, type CitusCluster } from '../setup/citus-cluster.js';
+import { runCommand } from '../setup/command.js';
+import { contradictions, send, type Sent, type StoredRow } from '../setup/history.js';
+import { startLoad } from '../setup/load.js';
+import { generator } from '../setup/random.js';
+import { until } from '../setup/until.js';
+
+const isForeign = process.env['TEST_CITUS_URL'] !== undefined;
+const missing = isForeign ? undefined : await whyNoCitus();
+if (missing !== undefined) {
+  process.stderr.write(
+    `NOT RUN: the tests on shards. ${missing}, and TEST_CITUS_URL is not set.\n`,
+  );
+}
+const onCitus = missing === undefined ? describe : describe.skip;
+/** Only servers of its own may be killed. */
+const itKills = isForeign ? it.skip : it;
+if (isForeign) process.stderr.write('NOT RUN: the kills, because the cluster is not our own.\n');
+
+onCitus('plants on Citus', () => {
+  let cluster: CitusCluster;
+  let token: string;
+
+  async function distribute(): Promise<string> {
+    const command = runCommand(['dist/cli.js', 'migrate', '--distribute'], {
+      DATABASE_URL: cluster.url,
+    });
+    expect(await command.exit()).toBe(0);
+    return command.stderr;
+  }
+
+  beforeAll(async () => {
+    cluster = await openCitusCluster();
+    expect(await distribute()).toMatch(/^Distributed the plants\. Shards: \d+, servers: 2\.\n$/);
+    token = await createToken(cluster.url);
+  });
+  afterAll(() => cluster?.close());
+
+  it('migrate --distribute may be run again', async () => {
+    expect(await distribute()).toMatch(/^The plants were distributed before\. Shards: \d+, /);
+  });
+
+  it('migrate --distribute moves the plants that are stored already', async () => {
+    await cluster.query(`SELECT undistribute_table('plants')`);
+    await cluster.query(`INSERT INTO plants SELECT i, 'old' FROM generate_series(1, 100) AS i`);
+    expect(await distribute()).toMatch(/^Distributed the plants\./);
+    const count = 'count(*)::int AS count FROM';
+    expect(await cluster.query(`SELECT ${count} plants`)).toEqual([{ count: 100 }]);
+    // Without its plan, the statement would read the shards, too.
+    const [local] = await cluster.query<{ bytes: string }>(
+      `SELECT pg_relation_size('plants')::text AS bytes`,
+    );
+    expect(local).toEqual({ bytes: '0' });
+  });
+
+  it('each plant is in the shard that the service computes', async () => {
+    const shards = await cluster.query<{ min: number }>(
+      `SELECT shardminvalue::int AS min FROM pg_dist_shard
+       WHERE logicalrelid = 'plants'::regclass ORDER BY min`,
+    );
+    const computed = new Shards(shards.map(({ min }) => min));
+    const rows = await cluster.query<{ id: string; min: number }>(
+      `SELECT id::text AS id, shardminvalue::int AS min
+       FROM (SELECT ('x' || left(md5(i::text), 16))::bit(64)::bigint FROM generate_series(1, 1000) AS i) AS ids (id)
+       JOIN pg_dist_shard ON shardid = get_shard_id_for_distribution_column('plants', id)`,
+    );
+    expect(rows.map(({ id }) => shards[computed.indexOf(BigInt(id))]!.min)).toEqual(
+      rows.map(({ min }) => min),
+    );
+  });
+
+  describe.each([
+    ['by shard, as the service finds out', {}, 'over 32 shards: batches of up to 32 plants, 9 at'],
+    ['one by one', { DATABASE_BATCH_SIZE: '1' }, 'over 32 shards: batches of up to 1 plants, 9 at'],
+  ])('sent %s', (_way, env, logged) => {
+    let services: [BuiltService, BuiltService];
+
+    beforeAll(async () => {
+      const settings = { DATABASE_TIMEOUT_MS: '10000', ...env };
+      services = [await startOn(cluster.url, settings), await startOn(cluster.url, settings)];
+    });
+    beforeEach(() => cluster.query('TRUNCATE plants'));
+    afterAll(async () => {
+      for (const service of services) await stop(service);
+    });
+
+    const stored = () => cluster.query<StoredRow>('SELECT id::text AS id, name, tag FROM plants');
+    const sendAll = (plants: readonly { id: number; name: string; tag?: string }[]) =>
+      Promise.all(plants.map((plant, i) => send(services[i % 2]!, token, plant)));
+
+    it('the log says how they are sent', async () => {
+      await services[0].command.waitFor(/The plants are distributed over/);
+      expect(services[0].command.stdout).toContain(logged);
+    });
+
+    it('of racers for one id, exactly one wins', async () => {
+      for (let round = 0; round < 6; round++) {
+        const ids = Array.from({ length: 40 }, (_, i) => round * 40 + i);
+        const history = await sendAll(
+          Array.from({ length: 12 }, (_, racer) =>
+            ids.map((id) => ({ id, name: `racer ${racer}` })),
+          ).flat(),
+        );
+        const outcomes = ids.map((id) =>
+          history.filter((sent) => sent.id === id).map(({ outcome }) => outcome),
+        );
+        expect(outcomes.map((all) => all.toSorted())).toEqual(
+          ids.map(() => [200, ...Array<number>(11).fill(40006)]),
+        );
+        expect(
+          contradictions(
+            history,
+            (await stored()).filter(({ id }) => Number(id) >= round * 40),
+          ),
+        ).toEqual([]);
+      }
+    });
+
+    it('repeats and conflicts have the outcomes that they have on one server', async () => {
+      const seed = Date.now() % 2 ** 32;
+      const random = generator(seed);
+      const names = ['a', 'a ', '', 'Ä', '𝄞', "'; --", 'x'.repeat(3000)];
+      const history: Sent[] = [];
+      for (let round = 0; round < 20; round++) {
+        const plants = Array.from({ length: 50 }, () => ({
+          id: random(150) * 61_356_675_071_973 - 4_503_599_627_370_496,
+          name: names[random(names.length)]!,
+          ...(random(2) === 0 && { tag: ['', 't', 'u'][random(3)]! }),
+        }));
+        history.push(...(await sendAll(plants)));
+      }
+      const problems = contradictions(history, await stored());
+      expect({ seed, problems }).toEqual({ seed, problems: [] });
+      expect(new Set(history.map(({ outcome }) => outcome))).toEqual(new Set([200, 40006]));
+    });
+
+    itKills('a dead worker refuses its own plants, and no others', async () => {
+      const [worker, other] = cluster.servers!.workers;
+      const ids = Array.from({ length: 200 }, (_, i) => i);
+      const rows = await cluster.query<{ id: number; port: number }>(
+        `SELECT id::int AS id, nodeport AS port FROM generate_series(0, 199) AS id
+         JOIN pg_dist_shard_placement
+           ON shardid = get_shard_id_for_distribution_column('plants', id)`,
+      );
+      const portOf = new Map(rows.map(({ id, port }) => [id, port]));
+      expect(new Set(portOf.values())).toEqual(new Set([worker!.port, other!.port]));
+      const isAlive = (id: number) => portOf.get(id) === other!.port;
+
+      const plants = ids.map((id) => ({ id, name: 'a' }));
+      // Half of them are repeats when the worker is dead.
+      const history = await sendAll(plants.slice(0, 100));
+      await worker!.kill();
+      const outcomes = await sendAll(plants);
+      expect(outcomes.map(({ outcome }) => outcome)).toEqual(
+        ids.map((id) => (isAlive(id) ? 200 : 50300)),
+      );
+      expect(await (await fetch(`${services[0].url}/health/ready`)).json()).toEqual({
+        status: 'ok',
+      });
+      await worker!.start();
+      await until(async () => {
+        const again = await sendAll(plants);
+        history.push(...again);
+        return again.every(({ outcome }) => outcome === 200);
+      });
+      expect(contradictions([...history, ...outcomes], await stored())).toEqual([]);
+    });
+
+    itKills(
+      'a dead coordinator: 503, then recovery, and nothing acknowledged is lost',
+      async () => {
+        const { coordinator } = cluster.servers!;
+        let turn = 0;
+        const load = startLoad(() => services[turn++ % 2]!.url, token);
+        await load.progress(200);
+        await coordinator.kill();
+        expect(await send(services[0], token, { id: 1, name: 'a' })).toMatchObject({
+          outcome: 50300,
+        });
+        await coordinator.start();
+        await load.progress(200);
+        await load.stop();
+        expect([...load.failures.keys()]).toEqual([503]);
+        const ids = new Set((await stored()).map(({ id }) => id));
+        expect([...load.acknowledged].filter((id) => !ids.has(id))).toEqual([]);
+      },
+    );
+  });
+});
