@@ -56,7 +56,7 @@ export async function run(plan: Plan, surroundings: Surroundings): Promise<Repor
   const faults: FaultRecord[] = [];
   const problems: string[] = [];
   try {
-    for await (const fault of causeAll(plan, surroundings, cluster, load)) faults.push(fault);
+    await causeAll(plan, surroundings, cluster, load, faults);
   } catch (error) {
     signal.throwIfAborted();
     problems.push((error as Error).message);
@@ -71,13 +71,19 @@ export async function run(plan: Plan, surroundings: Surroundings): Promise<Repor
   return createReport(facts, faults, load.targets, rows, problems);
 }
 
-/** Causes one fault after the other, each when the cluster and all clients have recovered from the last one. */
-async function* causeAll(
+/**
+ * Causes one fault after the other, each when the cluster and all clients have recovered from the last one.
+ *
+ * @param records receives the faults, also the one that nothing recovers from
+ * @throws Error when something does not recover
+ */
+async function causeAll(
   { faults, seed, longestPauseMs }: Plan,
   { signal, tell }: Surroundings,
   cluster: Cluster,
   load: Load,
-): AsyncGenerator<FaultRecord> {
+  records: FaultRecord[],
+): Promise<void> {
   const random = generator(seed);
   const pause = () => {
     const milliseconds = SHORTEST_PAUSE_MS + random(longestPauseMs - SHORTEST_PAUSE_MS);
@@ -88,8 +94,9 @@ async function* causeAll(
     await cluster.becomesComplete();
     const at = load.now();
     tell(`${clock(at)}, ${index + 1} of ${faults.length}: ${fault}`);
-    const description = await cause(fault, cluster, random, signal);
-    yield { fault, description, at };
+    const record = { fault, description: fault as string, at };
+    records.push(record);
+    record.description = await cause(fault, cluster, random, signal);
     for (const target of load.targets) {
       const goal = target.history.acknowledgedAt.length + RECOVERED;
       await waitFor(`The recovery of the ${labelOf(target)}`, RECOVERY_SECONDS, signal, () => {
