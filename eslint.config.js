@@ -2,7 +2,7 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'dist-bench/', 'coverage/'] },
+  { ignores: ['dist/', 'dist-bench/', 'dist-failover/', 'coverage/'] },
   js.configs.recommended,
   {
     files: ['**/*.ts'],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { drawChart, logTicks, ticks } from './chart.js';
+import { ticks } from '../test/setup/svg.js';
+import { drawChart, logTicks } from './chart.js';
 import type { Summary } from './results.js';
 
 const SPEED: Summary = {

@@ -1,3 +1,10 @@
+import {
+  GRID_COLOR,
+  roundPixels as round,
+  svgDocument,
+  svgText as text,
+  ticks,
+} from '../test/setup/svg.js';
 import { LABELS, type ContenderName, type Summary } from './results.js';
 
 const WIDTH = 880;
@@ -8,9 +15,6 @@ const BAR_HEIGHT = 22;
 const BAR_STEP = 36;
 const PLOT = { left: 90, width: 600, height: 260 } as const;
 
-/** Shades that are visible on white and on black, because the chart has no background. */
-const TEXT = '#7a7a7a';
-const GRID = '#8888884d';
 const OURS = '#2f9e5b';
 const OTHERS = '#8a93a6';
 const LINE_COLORS: Partial<Record<ContenderName, string>> = { ours: OURS, fastify: '#d9822b' };
@@ -34,11 +38,8 @@ export function drawChart(summaries: readonly Summary[], caption: string): strin
   }
   panels.push(text(MARGIN, top, caption, 'font-size="12"'));
   const height = top + MARGIN;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" font-family="system-ui, sans-serif" font-size="14" fill="${TEXT}">
-<title>Throughput and latency of the Plant Store and its peers</title>
-${panels.join('\n')}
-</svg>
-`;
+  const title = 'Throughput and latency of the Plant Store and its peers';
+  return svgDocument(WIDTH, height, title, panels.join('\n'));
 }
 
 interface Panel {
@@ -91,7 +92,7 @@ function drawLines(summaries: readonly Summary[]): Panel {
   const body = [heading('Latency at fixed rates, as far as they were reached')];
   for (const value of logTicks(lowest, highest)) {
     body.push(
-      `<path d="M${PLOT.left} ${y(value)}h${PLOT.width}" stroke="${GRID}"/>`,
+      `<path d="M${PLOT.left} ${y(value)}h${PLOT.width}" stroke="${GRID_COLOR}"/>`,
       text(PLOT.left - 8, y(value) + 5, `${value} ms`, 'text-anchor="end"'),
     );
   }
@@ -135,15 +136,6 @@ function spread<Label extends { y: number }>(labels: readonly Label[]): Label[] 
     });
 }
 
-/** @returns round values from `low` to at least `high`, about five of them */
-export function ticks(low: number, high: number): number[] {
-  const rough = (high - low) / 5;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= rough)!;
-  const count = Math.ceil((high - low) / step);
-  return Array.from({ length: count + 1 }, (_, index) => low + index * step);
-}
-
 /** @returns 1, 2 and 5 times the powers of ten from `low` to `high` */
 export function logTicks(low: number, high: number): number[] {
   const values: number[] = [];
@@ -169,15 +161,6 @@ function heading(value: string): string {
   return text(MARGIN, 14, value, 'font-weight="600" font-size="16"');
 }
 
-function text(x: number, y: number, value: string, attributes = ''): string {
-  const escaped = value.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-  return `<text x="${x}" y="${y}" ${attributes}>${escaped}</text>`;
-}
-
 function milliseconds(value: number): string {
   return value >= 100 ? String(Math.round(value)) : value.toPrecision(2);
-}
-
-function round(value: number): number {
-  return Math.round(value * 10) / 10;
 }
