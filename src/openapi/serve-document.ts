@@ -4,6 +4,9 @@ import type { Application, NextFunction, Request, Response } from 'express';
 import { securityHeaders } from '../http/security-headers.js';
 import { buildDocument } from './document.js';
 
+/** Relative to the document: clients use the address from which they read it, including a path prefix of a proxy. */
+const RELATIVE_BASE_URL = '.';
+
 /**
  * Serves the document at /openapi.json and /openapi.yaml, and Swagger UI at /docs, without a token. Browsers are
  * redirected from / to /docs.
@@ -16,7 +19,7 @@ export function serveDocument(app: NestExpressApplication, baseUrl: string | und
   express.get('/docs/', (_request: Request, response: Response) => {
     response.redirect(308, '../docs');
   });
-  SwaggerModule.setup('docs', app, buildDocument(app, baseUrl), {
+  SwaggerModule.setup('docs', app, buildDocument(app, baseUrl ?? RELATIVE_BASE_URL), {
     jsonDocumentUrl: 'openapi.json',
     yamlDocumentUrl: 'openapi.yaml',
     customSiteTitle: 'Plant Store',
