@@ -105,7 +105,7 @@ module.exports = {
       from: {
         orphan: true,
         pathNot:
-          '\\.spec\\.ts$|\\.(e2e|browser|server)\\.ts$|^src/(main|cli)\\.ts$|data-source\\.ts$',
+          '\\.spec\\.ts$|\\.(e2e|browser|server)\\.ts$|^src/(main|cli)\\.ts$|data-source\\.ts$|^src/openapi/page/',
       },
       to: {},
     },

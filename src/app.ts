@@ -49,7 +49,10 @@ export async function createApp(
   return app;
 }
 
-/** @returns the OpenAPI document, built without a server and without a database */
+/**
+ * @returns the OpenAPI document, built without a server and without a database; the default of `base_url` is the address
+ *   of a service that runs with default settings
+ */
 export async function describeApp(): Promise<OpenAPIObject> {
   const config = readConfig({});
   const database = { ...config.database, url: '' };
@@ -58,7 +61,7 @@ export async function describeApp(): Promise<OpenAPIObject> {
     // Nest reads the modules and creates no instances, so no database is needed.
     { preview: true, logger: false },
   );
-  return buildDocument(app);
+  return buildDocument(app, `http://${config.http.host}:${config.http.port}`);
 }
 
 /**

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { readConfig, settings } from '../src/config/config.js';
 import { ErrorCode, statusOf } from '../src/errors/error-codes.js';
+import { ERROR_MEANINGS } from '../src/openapi/description.js';
 
 const readme = readFileSync('README.md', 'utf8');
 
@@ -65,12 +66,15 @@ describe('the documentation is complete', () => {
     expect(() => readConfig(env)).not.toThrow();
   });
 
-  it('the table of the README has each error once, with its status', () => {
-    const rows = tableBelow('Errors').map(([error, status]) => [Number(error), Number(status)]);
-    expect(rows).toEqual(
-      Object.values(ErrorCode)
-        .sort((a, b) => a - b)
-        .map((code) => [code, statusOf(code)]),
+  it('the table of the README has each error once, in the words of the OpenAPI document', () => {
+    const names = Object.keys(ErrorCode) as (keyof typeof ErrorCode)[];
+    expect(tableBelow('Errors')).toEqual(
+      names
+        .sort((a, b) => ErrorCode[a] - ErrorCode[b])
+        .map((name) => {
+          const { when, remedy } = ERROR_MEANINGS[name];
+          return [String(ErrorCode[name]), String(statusOf(ErrorCode[name])), when, remedy];
+        }),
     );
   });
 });

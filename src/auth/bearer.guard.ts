@@ -3,8 +3,7 @@ import { Inject, Injectable, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { CONFIG, type Config } from '../config/config.js';
-import { ErrorCode } from '../errors/error-codes.js';
-import { ServiceError } from '../errors/service-error.js';
+import { tokenInvalid, tokenMissing } from '../errors/service-error.js';
 import { requestOf } from '../http/execution-context.js';
 import { hashAccessToken } from './access-token.js';
 import type { Caller } from './caller.js';
@@ -58,12 +57,7 @@ export class BearerGuard extends AuthGuard('bearer') {
   override getRequest(context: ExecutionContext): object {
     const request = requestOf(context);
     const token = bearerToken(request.headers.authorization);
-    if (token === undefined) {
-      throw new ServiceError(
-        ErrorCode.tokenMissing,
-        'A bearer token is needed: send the header Authorization: Bearer <token>.',
-      );
-    }
+    if (token === undefined) throw tokenMissing();
     return {
       headers: { authorization: `Bearer ${TOKEN.test(token) ? token : INVALID_TOKEN}` },
       // `ip` is undefined only when the connection is closed. Any address will do then: nobody reads the response.
@@ -78,12 +72,7 @@ export class BearerGuard extends AuthGuard('bearer') {
     context: ExecutionContext,
   ): User {
     if (error) throw error as Error;
-    if (!caller) {
-      throw new ServiceError(
-        ErrorCode.tokenInvalid,
-        'The bearer token is not valid, or no longer valid.',
-      );
-    }
+    if (!caller) throw tokenInvalid();
     // @nestjs/passport sets the user on the object from `getRequest`, not on the request.
     requestOf(context).user = caller;
     return caller;

@@ -7,8 +7,7 @@ import {
   type FetchImplementation,
   type JWTVerifyGetKey,
 } from 'jose';
-import { ErrorCode } from '../errors/error-codes.js';
-import { ServiceError } from '../errors/service-error.js';
+import { issuerUnavailable } from '../errors/service-error.js';
 
 /** The shortest time between two requests to the issuer, whatever tokens arrive and whether it responds or not. */
 const COOLDOWN_MS = 1000;
@@ -51,11 +50,7 @@ export class IssuerKeys {
       if (isAboutToken(error) && cached?.keys.length !== 0) throw error;
       const key = cached && (await createLocalJWKSet(cached)(header, token).catch(() => undefined));
       if (key !== undefined) return key;
-      throw new ServiceError(
-        ErrorCode.issuerUnavailable,
-        'The token cannot be judged now, because the identity provider does not respond. Send the request again in a moment.',
-        { cause: error },
-      );
+      throw issuerUnavailable(error);
     }
   };
 

@@ -141,6 +141,7 @@ export function poolOf(dataSource: DataSource): Pool {
   return (dataSource.driver as PostgresDriver).master as Pool;
 }
 
-function databaseUnavailable(cause: unknown): ServiceError {
+/** @param cause only for the log */
+export function databaseUnavailable(cause?: unknown): ServiceError {
   return new ServiceError(ErrorCode.databaseUnavailable, UNAVAILABLE, { cause });
 }

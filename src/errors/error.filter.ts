@@ -2,7 +2,7 @@ import { Catch, HttpException, type ArgumentsHost, type ExceptionFilter } from '
 import type { Request, Response } from 'express';
 import { ErrorCode } from './error-codes.js';
 import { sendError } from './send-error.js';
-import { ServiceError } from './service-error.js';
+import { internal, ServiceError } from './service-error.js';
 
 /** Turns every error that is thrown in a route, a guard or a middleware into a response. */
 @Catch()
@@ -19,11 +19,7 @@ export function toServiceError(thrown: unknown): ServiceError {
   if (isBadRequest(thrown)) {
     return new ServiceError(ErrorCode.badRequest, 'The request could not be understood.');
   }
-  return new ServiceError(
-    ErrorCode.internal,
-    'The service failed to handle this request. The fault is ours; trying again later is safe.',
-    { cause: thrown },
-  );
+  return internal(thrown);
 }
 
 /** Whether the error has a 4xx status, set by Nest or by Express (package http-errors). */

@@ -23,6 +23,26 @@ export class ServiceError extends Error {
   }
 }
 
+// The messages of errors that several features or the document need.
+
+export function invalidHttp(): ServiceError {
+  return new ServiceError(ErrorCode.badRequest, 'The request is not valid HTTP.');
+}
+
+export function tokenMissing(): ServiceError {
+  return new ServiceError(
+    ErrorCode.tokenMissing,
+    'A bearer token is needed: send the header Authorization: Bearer <token>.',
+  );
+}
+
+export function tokenInvalid(): ServiceError {
+  return new ServiceError(
+    ErrorCode.tokenInvalid,
+    'The bearer token is not valid, or no longer valid.',
+  );
+}
+
 /** One address sent too many tokens that were not valid. */
 export class TooManyAttemptsError extends ServiceError {
   /** @param retryAfter seconds */
@@ -38,6 +58,24 @@ export class TooManyAttemptsError extends ServiceError {
 /** Ends the work on a request whose client has disconnected, so this error is never sent. */
 export function connectionClosed(): ServiceError {
   return new ServiceError(ErrorCode.badRequest, 'The client closed the connection.');
+}
+
+/** @param cause only for the log: it may contain what clients must not see */
+export function internal(cause?: unknown): ServiceError {
+  return new ServiceError(
+    ErrorCode.internal,
+    'The service failed to handle this request. The fault is ours; trying again later is safe.',
+    { cause },
+  );
+}
+
+/** @param cause only for the log */
+export function issuerUnavailable(cause?: unknown): ServiceError {
+  return new ServiceError(
+    ErrorCode.issuerUnavailable,
+    'The token cannot be judged now, because the identity provider does not respond. Send the request again in a moment.',
+    { cause },
+  );
 }
 
 /** The service accepts no more requests until some in flight are done. */

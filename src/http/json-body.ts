@@ -29,7 +29,8 @@ export const JsonBody: (dto: Type<object>) => ParameterDecorator = createParamDe
   },
 );
 
-function parseBody(body: Buffer): JsonValue {
+/** @throws ServiceError bodyMissing or malformedJson */
+export function parseBody(body: Buffer): JsonValue {
   if (body.length === 0) throw bodyMissing();
   if (!isUtf8(body)) throw malformedJson('it is not valid UTF-8');
   try {

@@ -7,7 +7,7 @@ import { ServiceError } from '../errors/service-error.js';
  *
  * @throws ServiceError unsupportedMediaType
  */
-export function checkMediaType({ headers }: IncomingMessage): void {
+export function checkMediaType({ headers }: Pick<IncomingMessage, 'headers'>): void {
   const type = headers['content-type'] ?? '';
   if (type !== 'application/json' && !JSON_IN_UTF8.test(type)) {
     throw new ServiceError(

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { ErrorCode } from '../errors/error-codes.js';
 import { sendError } from '../errors/send-error.js';
-import { ServiceError } from '../errors/service-error.js';
+import { invalidHttp, ServiceError } from '../errors/service-error.js';
 import { connectionOf } from './pipelining.js';
 import { UNPARSED_EVENT } from './request-observer.js';
 
@@ -71,7 +71,7 @@ function errorOfParser(error: NodeJS.ErrnoException): ServiceError {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new ServiceError(ErrorCode.requestTimeout, 'The request did not arrive in time.');
     default:
-      return new ServiceError(ErrorCode.badRequest, 'The request is not valid HTTP.');
+      return invalidHttp();
   }
 }
 

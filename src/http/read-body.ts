@@ -63,6 +63,7 @@ function receiveBody(request: Request, response: Response, limit: number): Promi
   });
 }
 
-function bodyTooLarge(limit: number): ServiceError {
+/** @param limit bytes */
+export function bodyTooLarge(limit: number): ServiceError {
   return new ServiceError(ErrorCode.bodyTooLarge, `The body is larger than ${limit} bytes.`);
 }

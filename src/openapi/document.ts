@@ -1,33 +1,46 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { INestApplication } from '@nestjs/common';
 import { SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import { DESCRIPTION } from './description.js';
+import { HEADERS } from './headers.js';
 
 type SchemaOrReference = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>[string];
 type Schema = Exclude<SchemaOrReference, { $ref: string }>;
 
-/** Relative to the document, so that clients use the address from which they read it. */
-const DEFAULT_BASE_URL = '.';
+/** Not in place below, because the library's type does not have `identifier`, which is new in OpenAPI 3.1. */
+const LICENSE = { name: 'MIT', identifier: 'MIT' };
 
 /**
  * The OpenAPI 3.1 document, generated from the controllers and DTOs.
  *
  * @param baseUrl the default of the server variable `base_url`, without a slash at the end
  */
-export function buildDocument(app: INestApplication, baseUrl = DEFAULT_BASE_URL): OpenAPIObject {
+export function buildDocument(app: INestApplication, baseUrl: string): OpenAPIObject {
   const service: Omit<OpenAPIObject, 'paths'> = {
     openapi: '3.1.0',
-    info: { title: 'OpenAPI Plant Store', version: '1.0.0', license: { name: 'MIT' } },
+    info: {
+      title: 'OpenAPI Plant Store',
+      version: '1.0.0',
+      description: DESCRIPTION,
+      contact: { name: 'The operator of the service' },
+      license: LICENSE,
+    },
     servers: [
       {
         url: '{base_url}',
-        variables: { base_url: { default: baseUrl, description: 'Where the service is reached' } },
+        variables: {
+          base_url: {
+            default: baseUrl,
+            description:
+              'Where the service is reached; a relative address is relative to the document',
+          },
+        },
       },
     ],
     security: [{ bearerAuth: [] }],
+    tags: [{ name: 'plants', description: 'Plants, each with an id that the client chooses' }],
   };
-  const { paths, components } = SwaggerModule.createDocument(app, service, {
-    autoTagControllers: false,
-  });
+  const { paths, components } = SwaggerModule.createDocument(app, service);
   for (const operations of Object.values(paths)) {
     for (const operation of Object.values(operations) as { parameters?: unknown[] }[]) {
       if (operation.parameters?.length === 0) delete operation.parameters;
@@ -37,7 +50,15 @@ export function buildDocument(app: INestApplication, baseUrl = DEFAULT_BASE_URL)
     ...service,
     paths,
     components: {
-      securitySchemes: { bearerAuth: { type: 'http', scheme: 'bearer' } },
+      securitySchemes: {
+        bearerAuth: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'The token that `./plant-store token create NAME` printed, or the one for development that the start of the service printed, or an access token of the identity provider, if the operator has set one',
+        },
+      },
+      headers: HEADERS,
       schemas: withInheritance(components?.schemas as Record<string, Schema>),
     },
   };

@@ -1,8 +1,27 @@
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { SwaggerModule } from '@nestjs/swagger';
 import type { Application, NextFunction, Request, Response } from 'express';
 import { securityHeaders } from '../http/security-headers.js';
 import { buildDocument } from './document.js';
+
+/** Relative to the document: clients use the address from which they read it, including a path prefix of a proxy. */
+const RELATIVE_BASE_URL = '.';
+
+const PAGE = fileURLToPath(new URL('page', import.meta.url));
+const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+
+/** The files of the page; no other file of the folders is served. */
+const FILES: readonly (readonly [path: string, folder: string, file: string])[] = [
+  ['/docs', PAGE, 'index.html'],
+  ['/docs/page.css', PAGE, 'page.css'],
+  ['/docs/page.js', PAGE, 'page.js'],
+  ['/docs/icon.svg', PAGE, 'icon.svg'],
+  ['/docs/swagger-ui.css', SWAGGER_UI, 'swagger-ui.css'],
+  ['/docs/swagger-ui-bundle.js', SWAGGER_UI, 'swagger-ui-bundle.js'],
+];
 
 /**
  * Serves the document at /openapi.json and /openapi.yaml, and Swagger UI at /docs, without a token. Browsers are
@@ -16,19 +35,16 @@ export function serveDocument(app: NestExpressApplication, baseUrl: string | und
   express.get('/docs/', (_request: Request, response: Response) => {
     response.redirect(308, '../docs');
   });
-  SwaggerModule.setup('docs', app, buildDocument(app, baseUrl), {
+  for (const [path, root, file] of FILES) {
+    express.get(path, (_request: Request, response: Response) => {
+      response.sendFile(file, { root });
+    });
+  }
+  SwaggerModule.setup('docs', app, buildDocument(app, baseUrl ?? RELATIVE_BASE_URL), {
     jsonDocumentUrl: 'openapi.json',
     yamlDocumentUrl: 'openapi.yaml',
-    customSiteTitle: 'Plant Store',
-    swaggerOptions: {
-      // A relative `base_url` is resolved against this URL; only the browser knows the path prefix of a proxy.
-      url: './openapi.json',
-      persistAuthorization: true,
-      tryItOutEnabled: true,
-      displayRequestDuration: true,
-      // The default layout has a logo with an inline style, which the Content-Security-Policy blocks.
-      layout: 'BaseLayout',
-    },
+    // The page of the library has no viewport for phones, and inline styles.
+    ui: false,
   });
 }
 

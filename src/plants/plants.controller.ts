@@ -1,5 +1,5 @@
 import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common';
-import { ApiBody, ApiOperation } from '@nestjs/swagger';
+import { ApiBody, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { AdmissionGuard } from '../http/admission.guard.js';
 import { JsonBody } from '../http/json-body.js';
 import { CreatePlantResponses } from './create-plant.responses.js';
@@ -7,6 +7,7 @@ import { NewPlant, type Plant } from './dto/plant.js';
 import { PlantsService } from './plants.service.js';
 
 @Controller('plants')
+@ApiTags('plants')
 @UseGuards(AdmissionGuard)
 export class PlantsController {
   constructor(private readonly plants: PlantsService) {}

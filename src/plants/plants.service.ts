@@ -44,12 +44,7 @@ export class PlantsService {
     const { id, name, tag } = plant;
     const outcome = await inSpan('store', {}, () => this.batcher.add(plant));
     this.outcomes.inc({ outcome });
-    if (outcome === 'refused') {
-      throw new ServiceError(
-        ErrorCode.idTaken,
-        `The id ${id} belongs to a different plant. Stored plants do not change: send this one under another id.`,
-      );
-    }
+    if (outcome === 'refused') throw idTaken(id);
     return tag === undefined ? { name } : { name, tag };
   }
 
@@ -77,6 +72,13 @@ export class PlantsService {
       return isSamePlant(plant, storedOrSent) ? 'repeated' : 'refused';
     });
   }
+}
+
+export function idTaken(id: bigint): ServiceError {
+  return new ServiceError(
+    ErrorCode.idTaken,
+    `The id ${id} belongs to a different plant. Stored plants do not change: send this one under another id.`,
+  );
 }
 
 function isSamePlant(plant: NewPlant, other: NewPlant | StoredPlant): boolean {

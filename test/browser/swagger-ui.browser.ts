@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer, request as sendRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { authorize, launchBrowser } from '../setup/browser.js';
 import { startService, type TestService } from '../setup/service.js';
 
 describe('Swagger UI in a browser', () => {
@@ -26,21 +27,11 @@ describe('Swagger UI in a browser', () => {
     // Passport keeps one strategy for the whole process, so the service that is built last judges all tokens.
     service = await startService();
     ports.set('/garden/store', service.port).set('/garden/other', serviceWithBaseUrl.port);
-    browser = await chromium.launch({
-      executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-      args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--disable-quic',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-        '--host-resolver-rules=MAP plants.example.org 127.0.0.1',
-        // Treats the origin as if it used TLS. Otherwise, Chromium reports that it ignores Cross-Origin-Opener-Policy.
-        `--unsafely-treat-insecure-origin-as-secure=http://plants.example.org:${service.port}`,
-      ],
-    });
+    browser = await launchBrowser([
+      '--host-resolver-rules=MAP plants.example.org 127.0.0.1',
+      // Treats the origin as if it used TLS. Otherwise, Chromium reports that it ignores Cross-Origin-Opener-Policy.
+      `--unsafely-treat-insecure-origin-as-secure=http://plants.example.org:${service.port}`,
+    ]);
   });
   afterAll(async () => {
     await browser.close();
@@ -63,7 +54,6 @@ describe('Swagger UI in a browser', () => {
     async (_where, url) => {
       await service.database.query('TRUNCATE plants');
       const page = await (await browser.newContext()).newPage();
-      page.setDefaultTimeout(5000);
       const complaints: string[] = [];
       page.on('console', (message) => {
         if (message.type() === 'error') complaints.push(message.text());
@@ -75,14 +65,7 @@ describe('Swagger UI in a browser', () => {
       });
 
       await page.goto(url());
-      await page.getByRole('button', { name: 'Authorize' }).first().click();
-      await page.locator('.auth-container input').fill(service.token);
-      await page
-        .locator('.auth-container')
-        .getByRole('button', { name: 'Apply credentials' })
-        .click();
-      await page.getByRole('button', { name: 'Close', exact: true }).click();
-      await page.locator('.opblock-summary').click();
+      await authorize(page, service.token);
       await execute(page);
       expect(await service.storedPlants()).toEqual([
         { id: '1649503004888048', name: 'Equisetum fluviatile', tag: 'Equisetum' },
@@ -91,9 +74,6 @@ describe('Swagger UI in a browser', () => {
       await page.reload();
       await execute(page);
       expect(complaints).toEqual([]);
-      if (process.env['SCREENSHOT'] !== undefined) {
-        await page.screenshot({ path: process.env['SCREENSHOT'], fullPage: true });
-      }
       await page.context().close();
     },
   );

@@ -1,0 +1,65 @@
+/* global document, matchMedia, SwaggerUIBundle */
+
+// The style sheet of Swagger UI has dark colours for a page with this class.
+const darkScheme = matchMedia('(prefers-color-scheme: dark)');
+const applyScheme = () =>
+  document.documentElement.classList.toggle('dark-mode', darkScheme.matches);
+darkScheme.addEventListener('change', applyScheme);
+applyScheme();
+
+const TOKEN_HELP =
+  'The token is missing or not valid. Press Authorize; if the page remembers an older token, press Logout there; then paste a current one. With the embedded database, every start of the service prints a new token, and the one before stops working. Otherwise, the operator of the service makes one: ./plant-store token create NAME';
+
+const withProps =
+  (props) =>
+  (Original, { React }) =>
+  (own) =>
+    React.createElement(Original, { ...own, ...props });
+
+const within =
+  (tag, props) =>
+  (Original, { React }) =>
+  (own) =>
+    React.createElement(tag, props, React.createElement(Original, own));
+
+const withTokenHelp =
+  (LiveResponse, { React }) =>
+  (props) =>
+    React.createElement(
+      'div',
+      null,
+      props.response.get('status') === 401 &&
+        React.createElement('p', { role: 'alert', className: 'token-help' }, TOKEN_HELP),
+      React.createElement(LiveResponse, props),
+    );
+
+const plantStorePlugin = () => ({
+  // The only server is the default of `base_url`; the Content-Security-Policy allows no other.
+  components: { ServersContainer: () => null },
+  wrapComponents: {
+    liveResponse: withTokenHelp,
+    // Names and roles for screen readers, which Swagger UI lacks.
+    InfoContainer: within('section', { 'aria-label': 'Description' }),
+    authorizationPopup: within('div', { role: 'dialog', 'aria-label': 'Authorize' }),
+    CloseIcon: withProps({ 'aria-hidden': false, 'aria-label': 'Close the dialog', role: 'img' }),
+    TextArea: withProps({ 'aria-label': 'Request body' }),
+    ExamplesSelect: within('div', {
+      ref: (div) => div?.querySelector('select')?.setAttribute('aria-label', 'Example'),
+    }),
+  },
+});
+
+SwaggerUIBundle({
+  dom_id: '#swagger-ui',
+  // A relative `base_url` is resolved against this URL; only the browser knows the path prefix of a proxy.
+  url: './openapi.json',
+  plugins: [plantStorePlugin],
+  deepLinking: true,
+  docExpansion: 'full',
+  defaultModelsExpandDepth: 0,
+  persistAuthorization: true,
+  tryItOutEnabled: true,
+  displayRequestDuration: true,
+  // The numbers of the default theme have too little contrast.
+  syntaxHighlight: { theme: 'obsidian' },
+});

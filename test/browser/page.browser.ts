@@ -1,0 +1,123 @@
+import { createRequire } from 'node:module';
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { AxeResults } from 'axe-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
+import { authorize, launchBrowser } from '../setup/browser.js';
+import { startService, type TestService } from '../setup/service.js';
+
+/** Rules that the markup of Swagger UI breaks, and that no style and no option can mend. */
+const UPSTREAM = [
+  // The bar of an operation is a button with links inside.
+  'nested-interactive',
+  // The button "Authorize" of the dialog has the name "Apply credentials".
+  'label-content-name-mismatch',
+];
+
+const VIEWS = [
+  { viewport: { width: 375, height: 812 }, colorScheme: 'light' },
+  { viewport: { width: 375, height: 812 }, colorScheme: 'dark' },
+  { viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
+  { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' },
+] as const;
+
+describe('the page of Swagger UI', () => {
+  let service: TestService;
+  let browser: Browser;
+  let axe: string;
+
+  beforeAll(async () => {
+    service = await startService();
+    browser = await launchBrowser();
+    axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.close();
+  });
+
+  const open = async (options: BrowserContextOptions = {}): Promise<Page> => {
+    const page = await (await browser.newContext(options)).newPage();
+    await page.goto(`${service.url}/docs`);
+    await page.locator('.execute').waitFor();
+    return page;
+  };
+
+  const findings = async (page: Page): Promise<string[]> => {
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate<AxeResults>('axe.run()');
+    return violations
+      .filter(({ id }) => !UPSTREAM.includes(id))
+      .flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`));
+  };
+
+  it.each(VIEWS)('is accessible, and no wider than the screen: %j', async (view) => {
+    const page = await open(view);
+    const width = () => page.evaluate<number>('document.documentElement.scrollWidth');
+    await page.locator('details summary').first().click();
+    expect(await findings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Authorize' }).first().click();
+    expect(await findings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Close', exact: true }).click();
+    await authorize(page, service.token);
+    await page.locator('.execute').click();
+    await page.locator('.live-responses-table').waitFor();
+    expect(await findings(page)).toEqual([]);
+    expect(await width()).toBe(view.viewport.width);
+    expect(await page.locator('html.dark-mode').count()).toBe(view.colorScheme === 'dark' ? 1 : 0);
+    if (process.env['SCREENSHOTS'] !== undefined) {
+      const name = `${view.viewport.width}-${view.colorScheme}.png`;
+      await page.screenshot({ path: `${process.env['SCREENSHOTS']}/${name}`, fullPage: true });
+    }
+    await page.context().close();
+  });
+
+  it('begins with the name of the product and the description, without what helps nobody', async () => {
+    const page = await open();
+    const text = await page.locator('body').innerText();
+    const order = [
+      'Plant Store',
+      'exactly, once, for good',
+      'Authorize',
+      'Store a plant',
+      'Execute',
+    ];
+    const positions = order.map((words) => text.indexOf(words));
+    expect(positions).toEqual(positions.toSorted((a, b) => a - b));
+    expect(text).toMatch(/^Plant Store/);
+    for (const noise of ['default', 'Computed URL', 'Servers', 'No parameters', 'No links']) {
+      expect(text).not.toContain(noise);
+    }
+    await page.context().close();
+  });
+
+  it('explains what to do when the token that it remembers is no longer valid', async () => {
+    const tokens = service.app.get(AccessTokensService);
+    const page = await open();
+    await authorize(page, await tokens.create('gone'));
+    await page.reload();
+    await service.database.query("UPDATE access_tokens SET revoked_at = now() WHERE name = 'gone'");
+    await page.locator('.execute').click();
+    const help = page.getByRole('alert');
+    await help.waitFor();
+    for (const words of ['Authorize', 'Logout', 'every start', './plant-store token create']) {
+      expect(await help.innerText()).toContain(words);
+    }
+    await page.context().close();
+  });
+
+  it('sends the largest id as it was typed', async () => {
+    const page = await open();
+    await authorize(page, service.token);
+    await page.getByLabel('Request body').fill('{"id": 9223372036854775807, "name": "Quercus"}');
+    await page.locator('.execute').click();
+    await page.locator('.live-responses-table', { hasText: '200' }).waitFor();
+    expect(await service.storedPlants()).toContainEqual({
+      id: '9223372036854775807',
+      name: 'Quercus',
+      tag: null,
+    });
+    await page.context().close();
+  });
+});
