@@ -24,6 +24,7 @@ export interface Gateway {
 export async function startGateway(serviceUrl: string): Promise<Gateway> {
   const requests: { body: string; at: number }[] = [];
   const faults: Fault[] = [];
+  const inFlight = new Set<Promise<void>>();
 
   const server = createServer((request, response) => {
     const handle = async () => {
@@ -53,7 +54,10 @@ export async function startGateway(serviceUrl: string): Promise<Gateway> {
       if (retryAfter !== null) headers['retry-after'] = retryAfter;
       response.writeHead(forwarded.status, headers).end(content);
     };
-    handle().catch(() => response.destroy());
+    const handled = handle()
+      .catch(() => void response.destroy())
+      .finally(() => inFlight.delete(handled));
+    inFlight.add(handled);
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
 
@@ -66,6 +70,7 @@ export async function startGateway(serviceUrl: string): Promise<Gateway> {
       server.closeAllConnections();
       server.close();
       await once(server, 'close');
+      await Promise.all(inFlight);
     },
   };
   return gateway;
