@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { readConfig, settings } from '../src/config/config.js';
 import { ErrorCode, statusOf } from '../src/errors/error-codes.js';
@@ -6,10 +6,13 @@ import { ERROR_MEANINGS } from '../src/openapi/description.js';
 
 const readme = readFileSync('README.md', 'utf8');
 
+const sectionBelow = (heading: string) => readme.split(`\n## ${heading}\n`)[1]!.split('\n## ')[0]!;
+
 /** The text of the cells, row by row, of the table below a heading. */
 function tableBelow(heading: string): string[][] {
-  const section = readme.split(`\n## ${heading}\n`)[1]!.split('\n## ')[0]!;
-  const rows = section.split('\n').filter((line) => line.startsWith('|'));
+  const rows = sectionBelow(heading)
+    .split('\n')
+    .filter((line) => line.startsWith('|'));
   return rows.slice(2).map((row) =>
     row
       .split('|')
@@ -76,5 +79,17 @@ describe('the documentation is complete', () => {
           return [String(ErrorCode[name]), String(statusOf(ErrorCode[name])), when, remedy];
         }),
     );
+  });
+  it('the README shows each file of examples/ as it is, and none has more than 20 lines', () => {
+    const shown = sectionBelow('From your code').matchAll(
+      /^\[examples\/(\S+)\][^]*?\n```\w+\n([^]*?)```$/gm,
+    );
+    const blocks = Object.fromEntries([...shown].map(([, file, code]) => [file!, code!]));
+    const files = readdirSync('examples').map((file): [string, string] => [
+      file,
+      readFileSync(`examples/${file}`, 'utf8'),
+    ]);
+    expect(blocks).toEqual(Object.fromEntries(files));
+    for (const [, code] of files) expect(code.trimEnd().split('\n').length).toBeLessThan(21);
   });
 });

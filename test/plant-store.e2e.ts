@@ -1,5 +1,15 @@
 import { execFile } from 'node:child_process';
-import { appendFile, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  cp,
+  mkdir,
+  mkdtemp,
+  readFile,
+  realpath,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -70,6 +80,26 @@ describe('./plant-store', () => {
     expect(await tokens()).toEqual([{ name: NAME, hours: 24 }]);
   });
 
+  it('finds files from the folder of the caller, also through npm', async () => {
+    const env = { PLANT_STORE_TOKEN: 'x' };
+    const folder = await realpath(tmpdir());
+    const load = runProgram(
+      join(project, 'plant-store'),
+      ['plants', 'load', 'no.csv'],
+      env,
+      folder,
+    );
+    expect(await finished(load)).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining(join(folder, 'no.csv')),
+    });
+    const args = ['run', '-s', 'plants', '--', 'load', 'no.csv'];
+    expect(await finished(runProgram('npm', args, env, join(project, 'dist')))).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('/dist/no.csv cannot be read (ENOENT)'),
+    });
+  });
+
   it('passes exit codes and signals on', async () => {
     expect(await finished(run(project, 'token', 'destroy'))).toMatchObject({ exitCode: 2 });
     expect(await finished(run(project, 'token', 'rotate', 'nobody'))).toMatchObject({
@@ -116,6 +146,10 @@ describe('./plant-store', () => {
       expect(await call('token', 'rotate', 'plantstore_')).toMatchObject({
         exitCode: 2,
         stderr: expect.stringContaining('not a name'),
+      });
+      expect(await call('plants', 'load', 'plants.csv')).toMatchObject({
+        exitCode: 1,
+        stderr: expect.stringContaining('PLANT_STORE_TOKEN is not set'),
       });
     } finally {
       await rm(bare, { recursive: true });

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { CommandError } from './command-error.js';
+import { addPlantsCommands } from './plants-commands.js';
 import { writeResult, type Streams } from './streams.js';
 import { addTokenCommands } from './token-commands.js';
 
@@ -50,6 +51,7 @@ function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Co
     .exitOverride();
 
   addTokenCommands(program.command('token').description('manage access tokens'), streams, env);
+  addPlantsCommands(program.command('plants').description('store plants from files'), streams, env);
 
   program
     .command('migrate')

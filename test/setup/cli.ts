@@ -18,20 +18,22 @@ export interface Surroundings {
   readonly stdout?: string;
   /** The text that a person types at the terminal; without it, standard input is no terminal. */
   readonly typed?: string;
+  /** Whether standard error is a terminal. */
+  readonly isTerminal?: boolean;
 }
 
 /** Runs a command in this process, through the function that the executable calls. */
 export async function runInProcess(
   args: readonly string[],
   env: Record<string, string>,
-  { stdout: path, typed }: Surroundings = {},
+  { stdout: path, typed, isTerminal = false }: Surroundings = {},
 ): Promise<Outcome> {
   const dir = await mkdtemp(join(tmpdir(), 'plant-store-output-'));
   const output = await open(path ?? join(dir, 'stdout'), 'w');
   const stdout = Object.assign(output.createWriteStream(), { fd: output.fd });
   const stdin = Object.assign(new PassThrough(), { isTTY: typed !== undefined });
   stdin.end(typed);
-  const stderr = new PassThrough();
+  const stderr = Object.assign(new PassThrough(), { isTTY: isTerminal, columns: 80 });
   const messages = text(stderr);
   const exitCode = await run(args, { stdin, stdout, stderr }, env);
   stderr.end();

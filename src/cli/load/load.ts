@@ -1,0 +1,83 @@
+import { ErrorCode } from '../../errors/error-codes.js';
+import { InFlight } from './in-flight.js';
+import type { LoadProgress } from './load-progress.js';
+import type { Outcome, PlantClient } from './plant-client.js';
+import type { PlantLine } from './plant-lines.js';
+import type { RefusedLines } from './refused-lines.js';
+
+/** Sends plants to a service, and repeats those that may not have arrived, however long the service is away. */
+export class Load {
+  private readonly inFlight = new InFlight();
+  private readonly stopped = Promise.withResolvers<never>();
+
+  constructor(
+    private readonly client: PlantClient,
+    private readonly progress: LoadProgress,
+    private readonly refused: RefusedLines,
+  ) {}
+
+  /**
+   * @returns when every plant is stored or refused
+   * @throws the reason of `stop`, or the error of `lines`, of the client or of the list of refused lines
+   */
+  async run(lines: AsyncIterable<PlantLine>): Promise<void> {
+    try {
+      await Promise.race([this.storeAll(lines), this.stopped.promise]);
+    } finally {
+      this.inFlight.stop();
+      await this.client.close();
+    }
+  }
+
+  stop(reason: Error): void {
+    this.stopped.reject(reason);
+  }
+
+  private async storeAll(lines: AsyncIterable<PlantLine>): Promise<void> {
+    const stores = new Set<Promise<void>>();
+    for await (const plant of lines) {
+      await this.inFlight.enter();
+      this.progress.reached(plant);
+      const stored = this.store(plant)
+        .catch((error: Error) => this.stop(error))
+        .finally(() => stores.delete(stored));
+      stores.add(stored);
+    }
+    await Promise.all(stores);
+  }
+
+  private async store(plant: PlantLine): Promise<void> {
+    for (;;) {
+      try {
+        if (this.settle(plant, await this.send(plant))) return;
+      } finally {
+        this.inFlight.leave();
+      }
+      await this.inFlight.enterAgain();
+    }
+  }
+
+  private async send({ json, problem = '' }: PlantLine): Promise<Outcome> {
+    return json === undefined
+      ? { kind: 'refused', error: ErrorCode.bodyInvalid, message: problem }
+      : this.client.send(json);
+  }
+
+  /** @returns false if the plant must be sent again */
+  private settle({ line }: PlantLine, outcome: Outcome): boolean {
+    if (outcome.kind === 'unknown') {
+      this.progress.waitingFor = outcome.reason;
+      this.inFlight.pause(outcome.retryAfter);
+      return false;
+    }
+    this.progress.waitingFor = '';
+    if (outcome.kind === 'refused') {
+      this.progress.refused++;
+      this.refused.add(line, outcome.error, outcome.message);
+    } else {
+      this.progress.stored++;
+      this.inFlight.grow();
+    }
+    return true;
+  }
+}

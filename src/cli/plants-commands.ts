@@ -1,0 +1,49 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { readClientConfig } from '../config/client-config.js';
+import { CommandError } from './command-error.js';
+import type { Streams } from './streams.js';
+
+/** The characters of a header field; any other would be refused only when the first request is sent. */
+const SENDABLE = /^[\x21-\x7e]+$/;
+
+export function addPlantsCommands(
+  program: Command,
+  streams: Streams,
+  env: NodeJS.ProcessEnv | undefined,
+): void {
+  program
+    .command('load')
+    .description(
+      'send all plants of a file to a service: CSV with the header id,name,tag, or NDJSON (a plant on each line)',
+    )
+    .argument('<file>', 'the file; - for standard input')
+    .addOption(
+      new Option('--url <url>', 'the address of the service')
+        .argParser(parseUrl)
+        .default(new URL('http://127.0.0.1:3000'), 'http://127.0.0.1:3000'),
+    )
+    .option('--refused <file>', 'where to list refused lines (default: <file>.refused.csv)')
+    .addHelpText('after', '\nThe token is read from the environment variable PLANT_STORE_TOKEN.')
+    .action(async (file: string, options: { url: URL; refused?: string }) => {
+      const { token, callerDir } = readClientConfig(env);
+      if (token === undefined || !SENDABLE.test(token)) {
+        throw new CommandError(
+          `PLANT_STORE_TOKEN is ${token === undefined ? 'not set' : 'no token'}. Set it to one, such as with: ` +
+            'export PLANT_STORE_TOKEN=$(./plant-store token create loader)',
+        );
+      }
+      const { loadPlants } = await import('./load/load-plants.js');
+      await loadPlants({ file, token, callerDir, ...options }, streams);
+    });
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new InvalidArgumentError('Use an address such as http://127.0.0.1:3000.');
+  }
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    throw new InvalidArgumentError('Use an address without user, password, query and fragment.');
+  }
+  return url;
+}

@@ -1,0 +1,295 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { runInProcess, type Surroundings } from './setup/cli.js';
+import { runCommand } from './setup/command.js';
+import { startGateway, type Gateway } from './setup/gateway.js';
+import { startService, type StoredPlant, type TestService } from './setup/service.js';
+import { until } from './setup/until.js';
+
+const FIXTURE = new URL('./fixtures/plants.csv', import.meta.url).pathname;
+
+async function readFixture(): Promise<StoredPlant[]> {
+  const lines = (await readFile(FIXTURE, 'utf8')).trimEnd().split('\n').slice(1);
+  return lines
+    .map((line) => line.split(',') as [string, string, string])
+    .map(([id, name, tag]): StoredPlant => ({ id, name, tag: tag === '' ? null : tag }))
+    .sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
+}
+
+describe('plants load', () => {
+  let service: TestService;
+  let gateway: Gateway;
+  let folder: string;
+  let fixture: StoredPlant[];
+
+  beforeAll(async () => {
+    service = await startService();
+    fixture = await readFixture();
+    expect(fixture).toHaveLength(992);
+  });
+  beforeEach(async () => {
+    gateway = await startGateway(service.url);
+    folder = await mkdtemp(join(tmpdir(), 'plant-store-load-'));
+  });
+  afterEach(async () => {
+    service.proxy.restore();
+    await gateway.close();
+    await rm(folder, { recursive: true });
+    await service.database.query('TRUNCATE plants');
+  });
+  afterAll(() => service.close());
+
+  const environment = () => ({
+    PLANT_STORE_TOKEN: service.token,
+    PLANT_STORE_CALLER_DIR: folder,
+  });
+  const load = (args: string[], surroundings: Surroundings = {}, env = environment()) =>
+    runInProcess(['plants', 'load', '--url', gateway.url, ...args], env, surroundings);
+  const loadText = async (text: string | Buffer, ...args: string[]) => {
+    await writeFile(join(folder, 'plants'), text);
+    return load(['plants', ...args]);
+  };
+  const start = () =>
+    runCommand(['dist/cli.js', 'plants', 'load', FIXTURE, '--url', gateway.url], environment());
+  const listOf = (name: string) => readFile(join(folder, name), 'utf8').catch(() => undefined);
+
+  it('stores 992 plants of a CSV file exactly, and again', async () => {
+    for (const _run of [1, 2]) {
+      expect(await load([FIXTURE])).toEqual({
+        exitCode: 0,
+        stdout: '',
+        stderr: expect.stringMatching(/^992 plants stored, 0 lines refused, in \d+\.\d s\.$/m),
+      });
+      expect(await service.storedPlants()).toEqual(fixture);
+    }
+    expect(await listOf(`${FIXTURE}.refused.csv`)).toBeUndefined();
+  });
+
+  it('reads CSV as spreadsheets and databases write it', async () => {
+    const csv = [
+      '\uFEFFtag,id,name',
+      'Acer,9223372036854775807,"Acer ""Crimson King"", red"',
+      ',-9223372036854775808,"two\nlines"',
+      ' a ,9007199254740993, Ácer 🌱\u2028',
+      '',
+      '{},0,""',
+    ].join('\r\n');
+    expect(await loadText(csv)).toMatchObject({ exitCode: 0 });
+    expect(await service.storedPlants()).toEqual([
+      { id: '-9223372036854775808', name: 'two\nlines', tag: null },
+      { id: '0', name: '', tag: '{}' },
+      { id: '9007199254740993', name: ' Ácer 🌱\u2028', tag: ' a ' },
+      { id: '9223372036854775807', name: 'Acer "Crimson King", red', tag: 'Acer' },
+    ]);
+  });
+
+  it('reads a line break of one kind after a header with the other kind', async () => {
+    expect(await loadText('id,name,tag\n1,a,b\r\n2,c,\r\n')).toMatchObject({ exitCode: 0 });
+    expect(await service.storedPlants()).toEqual([
+      { id: '1', name: 'a', tag: 'b' },
+      { id: '2', name: 'c', tag: null },
+    ]);
+  });
+
+  it('sends the lines of NDJSON as they are', async () => {
+    const lines = [
+      '{"id":9223372036854775807,"name":"a\u2028b","tag":""}',
+      ' {"tag":"t","id":9007199254740993, "name":"\\u00c1"}\r',
+      '',
+      '{"id":12.5e1,"name":"c"}',
+    ];
+    expect(await loadText(lines.join('\n'))).toMatchObject({ exitCode: 0 });
+    expect(gateway.requests.map(({ body }) => body).sort()).toEqual(
+      lines.filter((line) => line !== '').sort(),
+    );
+    expect(await service.storedPlants()).toEqual([
+      { id: '125', name: 'c', tag: null },
+      { id: '9007199254740993', name: 'Á', tag: 't' },
+      { id: '9223372036854775807', name: 'a\u2028b', tag: '' },
+    ]);
+  });
+
+  it('reads standard input, and decodes characters that two chunks share', async () => {
+    const lines = Array.from({ length: 400 }, (_, i) => `${i},${'🌱'.repeat(100)}`);
+    const typed = `id,name\n${lines.join('\n')}\n`;
+    expect(await load(['-'], { typed })).toMatchObject({ exitCode: 0 });
+    const names = await service.database.query('SELECT DISTINCT name FROM plants');
+    expect(names).toEqual([{ name: '🌱'.repeat(100) }]);
+  });
+
+  it('lists refused lines, and the corrected file removes the list', async () => {
+    const csv = (id: string) => `id,name,tag\n1,a,\n${id},b,\n3,c\n1,"other\n",\n2,d,\n`;
+    const list = join(folder, 'plants.refused.csv');
+    expect(await loadText(csv('9.22337E+18'))).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: expect.stringContaining(`2 plants stored, 3 lines refused, in 0.`),
+    });
+    expect((await readFile(list, 'utf8')).split('\n').sort()).toEqual([
+      '',
+      '3,40005,"The id ""9.22337E+18"" is not an integer in digits without leading zeros. Spreadsheets change long ids."',
+      '4,40005,"The line has not as many values as the header."',
+      expect.stringMatching(/^6,40006,"The id 1 belongs to a different plant\..+"$/),
+      'line,error,message',
+    ]);
+    expect(gateway.requests).toHaveLength(3);
+    expect(await loadText('id,name\n1,a\n')).toMatchObject({ exitCode: 0 });
+    expect(await listOf('plants.refused.csv')).toBeUndefined();
+    expect(await loadText('id,name\n01,a\n', '--refused', 'other.csv')).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining(join(folder, 'other.csv')),
+    });
+    expect(await listOf('other.csv')).toContain('2,40005,');
+    expect(await listOf('plants.refused.csv')).toBeUndefined();
+  });
+
+  it('lists what the service refuses in NDJSON, with its error', async () => {
+    const result = await load(['-'], { typed: '{"id":1}\n{"id":1,"name":"a"}\n{oops}\n' });
+    expect(result.exitCode).toBe(1);
+    expect((await listOf('stdin.refused.csv'))!.split('\n').sort()).toEqual([
+      '',
+      expect.stringMatching(/^1,40005,"The body is not a NewPlant: name .+"$/),
+      expect.stringMatching(/^3,40004,"The body cannot be read as JSON.+"$/),
+      'line,error,message',
+    ]);
+  });
+
+  it('waits for a database that is away, and repeats after 429, 502 and lost responses', async () => {
+    service.proxy.cut();
+    let responses = 0;
+    gateway.onResponse = (status) => {
+      if (responses++ > 0) return;
+      expect(status).toBe(503);
+      service.proxy.restore();
+      const html = { status: 502, body: '<h1>Bad gateway</h1>' };
+      gateway.faults.push({ status: 429, retryAfter: '1' }, 'lost', html, 'lost');
+    };
+    expect(await load([FIXTURE])).toMatchObject({ exitCode: 0 });
+    expect(gateway.faults).toEqual([]);
+    expect(new Set(gateway.requests.map(({ body }) => body)).size).toBe(992);
+    expect(await service.storedPlants()).toEqual(fixture);
+  });
+
+  it('says after SIGINT how far it came, ends as by the signal, and can be run again', async () => {
+    const interrupted = start();
+    await until(() => gateway.requests.length > 100);
+    service.proxy.cut();
+    interrupted.process.kill('SIGINT');
+    await interrupted.exit();
+    expect(interrupted.process.signalCode).toBe('SIGINT');
+    expect(interrupted.stderr).toMatch(
+      /Interrupted\.\nUp to line \d+: \d+ plants stored, 0 lines refused, in .+ Running the same command again is safe: .+\n$/,
+    );
+    service.proxy.restore();
+    expect((await service.storedPlants()).length).toBeLessThan(992);
+    expect(await start().exit()).toBe(0);
+    expect(await service.storedPlants()).toEqual(fixture);
+  });
+
+  it('writes a line now and then, with the reason for waiting', async () => {
+    service.proxy.cut();
+    const waiting = start();
+    await waiting.waitFor(/^0 stored, 0 refused, 0 a second, \d+ % read, waiting: 50300: .+$/m);
+    service.proxy.restore();
+    expect(await waiting.exit()).toBe(0);
+    expect(waiting.stdout).toBe('');
+  });
+
+  it('shows a bar on a terminal', async () => {
+    const { exitCode, stderr } = await load([FIXTURE], { isTerminal: true });
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain('-------------------- 0 stored, 0 refused');
+    expect(stderr).toContain('==================== 992 stored, 0 refused');
+    expect(stderr).toMatch(/992 plants stored, 0 lines refused, in .+\n$/);
+    const piped = await load(['-'], { isTerminal: true, typed: '{"id":1,"name":"a"}' });
+    expect(piped.stderr).toContain('1 stored, 0 refused');
+    expect(piped.stderr).not.toContain('%');
+  });
+
+  it('ends at the first 401, and repeats no token', async () => {
+    const env = { ...environment(), PLANT_STORE_TOKEN: 'secret' };
+    const { exitCode, stderr } = await load([FIXTURE], {}, env);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(
+      /^The service refuses the token in PLANT_STORE_TOKEN \(40101: .+token create/,
+    );
+    expect(stderr).not.toContain('secret');
+    expect(gateway.requests.length).toBeLessThan(20);
+  });
+
+  it.each([
+    ['', 'PLANT_STORE_TOKEN is not set'],
+    ['two words', 'PLANT_STORE_TOKEN is no token'],
+  ])('asks for a token where PLANT_STORE_TOKEN is "%s"', async (token, reason) => {
+    const env = { ...environment(), PLANT_STORE_TOKEN: token };
+    const { exitCode, stderr } = await load([FIXTURE], {}, env);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(reason);
+    expect(gateway.requests).toEqual([]);
+  });
+
+  it.each<[string, string | Buffer, string]>([
+    ['is empty', '\n', 'There are no plants'],
+    ['is of another kind', '<html>"a" b</html>\n', 'The first line must be'],
+    ['is an array', '[{"id":1,"name":"a"}]', 'The first line must be'],
+    ['has semicolons', 'id;name;tag\n1;a;b\n', 'The first line must be'],
+    ['has an unknown column', 'id,name,Tag\n1,a,b\n', 'The first line must be'],
+    ['has a column twice', 'id,name,name\n1,a,b\n', 'The first line must be'],
+    ['has no names', 'id,tag\n1,a\n', 'The first line must be'],
+    ['is not UTF-8', Buffer.from('id,name\n1,\xc1cer\n', 'latin1'), 'The file is not UTF-8'],
+    ['ends in a character', Buffer.from('id,name\n1,\xc3', 'latin1'), 'The file is not UTF-8'],
+    ['lacks a quote', 'id,name\n1,"a\n2,b\n', 'The file is not CSV: Quote Not Closed'],
+  ])('refuses a file that %s', async (_description, text, reason) => {
+    const { exitCode, stderr } = await loadText(text);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(reason);
+    expect(await service.storedPlants()).toEqual([]);
+    expect(await listOf('plants.refused.csv')).toBeUndefined();
+  });
+
+  it.each([
+    [['missing.csv'], 1, 'missing.csv cannot be read (ENOENT)'],
+    [['.'], 1, 'cannot be read (EISDIR)'],
+    [[FIXTURE, '--refused', FIXTURE], 1, '--refused names the file to load'],
+    [[FIXTURE, '--refused', 'no/folder'], 1, 'cannot be written (ENOENT)'],
+    [[FIXTURE, '--url', 'http://127.0.0.1:1'], 1, 'gave no response (ECONNREFUSED)'],
+    [[FIXTURE, '--url', 'localhost:3000'], 2, 'Use an address such as'],
+    [[FIXTURE, '--url', 'http://a:b@x'], 2, 'without user, password'],
+    [[FIXTURE, '--token', 'x'], 2, "unknown option '--token'"],
+    [[], 2, "missing required argument 'file'"],
+    [[FIXTURE, FIXTURE], 2, 'too many arguments'],
+  ])('%j ends with exit code %d and the reason', async (args, exitCode, reason) => {
+    const result = await load(args);
+    expect(result).toMatchObject({ exitCode, stdout: '' });
+    expect(result.stderr).toContain(reason);
+  });
+
+  it('says that the URL is not that of a Plant Store', async () => {
+    gateway.faults.push({ status: 404, body: '<h1>Not found</h1>' });
+    expect(await loadText('id,name\n1,a\n')).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('did not respond as a Plant Store does (404). Check --url.'),
+    });
+    expect(await load([FIXTURE, '--url', `${gateway.url}/prefix/`])).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('(40400: '),
+    });
+    expect(gateway.requests.length).toBeGreaterThan(1);
+  });
+});
+
+// Passport's strategies are global, so a second service in this process must start after the first has ended.
+it('plants load sends as many requests as the service accepts', async () => {
+  const service = await startService({ MAX_PENDING_REQUESTS: '8' });
+  try {
+    const result = await runInProcess(['plants', 'load', '--url', service.url, FIXTURE], {
+      PLANT_STORE_TOKEN: service.token,
+    });
+    expect(result).toMatchObject({ exitCode: 0 });
+    expect(await service.storedPlants()).toEqual(await readFixture());
+  } finally {
+    await service.close();
+  }
+});

@@ -1,0 +1,77 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+
+/** What happens to a request instead of a normal response. */
+export type Fault =
+  | { readonly status: number; readonly retryAfter?: string; readonly body?: string }
+  /** The service gets the request, and the client no response. */
+  | 'lost';
+
+/** A gateway in front of the service, which limits rates and loses responses. */
+export interface Gateway {
+  readonly url: string;
+  /** The bodies that arrived, with the time in ms. */
+  readonly requests: readonly { readonly body: string; readonly at: number }[];
+  /** The faults of the next requests, one each. */
+  readonly faults: Fault[];
+  /** Is called for every response of the service, before the client gets it. */
+  onResponse: (status: number) => void;
+  close(): Promise<void>;
+}
+
+export async function startGateway(serviceUrl: string): Promise<Gateway> {
+  const requests: { body: string; at: number }[] = [];
+  const faults: Fault[] = [];
+  const inFlight = new Set<Promise<void>>();
+
+  const server = createServer((request, response) => {
+    const handle = async () => {
+      const body = await text(request);
+      requests.push({ body, at: performance.now() });
+      const fault = faults.shift();
+      if (fault !== undefined && fault !== 'lost') {
+        const { status, retryAfter, body = '' } = fault;
+        response.writeHead(status, retryAfter === undefined ? {} : { 'retry-after': retryAfter });
+        response.end(body);
+        return;
+      }
+      const { authorization = '', 'content-type': type = '' } = request.headers;
+      const forwarded = await fetch(serviceUrl + request.url!, {
+        method: request.method!,
+        headers: { authorization, 'content-type': type },
+        body,
+      });
+      const content = await forwarded.text();
+      if (fault === 'lost') {
+        response.destroy();
+        return;
+      }
+      gateway.onResponse(forwarded.status);
+      const headers: Record<string, string> = { 'content-type': 'application/json' };
+      const retryAfter = forwarded.headers.get('retry-after');
+      if (retryAfter !== null) headers['retry-after'] = retryAfter;
+      response.writeHead(forwarded.status, headers).end(content);
+    };
+    const handled = handle()
+      .catch(() => void response.destroy())
+      .finally(() => inFlight.delete(handled));
+    inFlight.add(handled);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+
+  const gateway: Gateway = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    faults,
+    onResponse: () => undefined,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+      await Promise.all(inFlight);
+    },
+  };
+  return gateway;
+}
