@@ -46,7 +46,7 @@ async function runApp(
   const { stopApp } = await import('./shutdown.js');
   const app = await createApp(config, logger);
   const url = await listen(app, config.http);
-  stopOnSignal(async () => {
+  stopOnSignal(logger, async () => {
     await stopApp(app, config.http);
     await closeDatabase();
     await stopTracing?.();
@@ -62,7 +62,7 @@ async function runWorkers(
 ): Promise<string> {
   const { Workers } = await import('./cluster/workers.js');
   const workers = new Workers(config, logger);
-  stopOnSignal(async () => {
+  stopOnSignal(logger, async () => {
     await workers.stop();
     await closeDatabase();
   });
@@ -70,13 +70,23 @@ async function runWorkers(
 }
 
 /** The first signal stops the service gracefully, the second one at once. */
-function stopOnSignal(stop: () => Promise<void>): void {
+function stopOnSignal(logger: Logger, stop: () => Promise<void>): void {
   let isStopping = false;
-  const onSignal = () => {
-    if (isStopping) process.exit(1);
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (isStopping) {
+      logger.warn(
+        { signal },
+        `The Plant Store ends at once: it received ${signal} while it was stopping.`,
+      );
+      process.exit(1);
+    }
     isStopping = true;
+    logger.info({ signal }, `The Plant Store stops: it received ${signal}.`);
     stop().then(
-      () => process.exit(0),
+      () => {
+        logger.info('The Plant Store has stopped.');
+        process.exit(0);
+      },
       (error: unknown) => {
         process.stderr.write(`${explainStartError(error)}\n`);
         process.exit(1);
