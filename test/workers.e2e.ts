@@ -259,7 +259,9 @@ describeOnLinux('several workers that stop', () => {
     await refusesConnections(service.port);
     await expectFinished(sockets);
     await service.command.exit();
-    expect(service.command.stdout.match(/This worker stops: the primary is gone\./g)).toHaveLength(2);
+    expect(service.command.stdout.match(/This worker stops: the primary is gone\./g)).toHaveLength(
+      2,
+    );
   });
 
   it('are killed when one hangs beyond all time-outs', async () => {
