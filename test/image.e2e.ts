@@ -26,7 +26,7 @@ async function check(port: number): Promise<number | null> {
 describe('the image', () => {
   let server: Server | undefined;
 
-  afterEach(() => server?.close());
+  afterEach(() => void server?.close());
 
   it('listens on all addresses of its container', () => {
     expect(imageSettings).toMatchObject({ HOST: '0.0.0.0' });
