@@ -69,18 +69,22 @@ async function runWorkers(
   return workers.start();
 }
 
+/** A program between the terminal and the service may forward the signal that the terminal sent to both. */
+const SAME_SIGNAL_MS = 100;
+
 /** The first signal stops the service gracefully, the second one at once. */
 function stopOnSignal(logger: Logger, stop: () => Promise<void>): void {
-  let isStopping = false;
+  let first: { signal: NodeJS.Signals; time: number } | undefined;
   const onSignal = (signal: NodeJS.Signals) => {
-    if (isStopping) {
+    if (first !== undefined) {
+      if (signal === first.signal && performance.now() - first.time < SAME_SIGNAL_MS) return;
       logger.warn(
         { signal },
         `The Plant Store ends at once: it received ${signal} while it was stopping.`,
       );
       process.exit(1);
     }
-    isStopping = true;
+    first = { signal, time: performance.now() };
     logger.info({ signal }, `The Plant Store stops: it received ${signal}.`);
     stop().then(
       () => {

@@ -116,8 +116,16 @@ describe('a service on the embedded database', () => {
       { level: 30, signal: 'SIGTERM', msg: 'The Plant Store stops: it received SIGTERM.' },
       { level: 30, msg: 'The Plant Store has stopped.' },
     ]);
-    service = start({ SHUTDOWN_DELAY_MS: '600000' });
+    service = start();
     await expectStored(service);
+  });
+
+  it('stops gracefully at a signal that arrives twice at the same moment', async () => {
+    await urlOf(service);
+    service.process.kill('SIGINT');
+    service.process.kill('SIGINT');
+    expect(await service.exit()).toBe(0);
+    service = start({ SHUTDOWN_DELAY_MS: '600000' });
   });
 
   it('stops at once at the second signal', async () => {
