@@ -23,7 +23,7 @@ export async function serve(
 ): Promise<void> {
   const resources = new AsyncDisposableStack();
   resources.defer(() => database.close());
-  const stopping = stopOnSignal(() => resources.disposeAsync());
+  const stopping = stopOnSignal(logger, () => resources.disposeAsync());
   try {
     await prepareDatabase(database.config, report);
     const token =
@@ -77,19 +77,35 @@ async function runWorkers(
   return workers.start();
 }
 
+/** A program between the terminal and the service may forward the signal that the terminal sent to both. */
+const SAME_SIGNAL_MS = 100;
+
 /**
  * The first signal stops the service gracefully, the second one at once. The first process of a container ignores a
  * signal without a handler.
  *
  * @returns aborted from the first signal on
  */
-function stopOnSignal(stop: () => Promise<void>): AbortSignal {
+function stopOnSignal(logger: Logger, stop: () => Promise<void>): AbortSignal {
   const stopping = new AbortController();
-  const onSignal = () => {
-    if (stopping.signal.aborted) process.exit(1);
+  let first: { signal: NodeJS.Signals; time: number } | undefined;
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (first !== undefined) {
+      if (signal === first.signal && performance.now() - first.time < SAME_SIGNAL_MS) return;
+      logger.warn(
+        { signal },
+        `The Plant Store ends at once: it received ${signal} while it was stopping.`,
+      );
+      process.exit(1);
+    }
+    first = { signal, time: performance.now() };
     stopping.abort();
+    logger.info({ signal }, `The Plant Store stops: it received ${signal}.`);
     stop().then(
-      () => process.exit(0),
+      () => {
+        logger.info('The Plant Store has stopped.');
+        process.exit(0);
+      },
       (error: unknown) => {
         process.stderr.write(`${explainStartError(error)}\n`);
         process.exit(1);

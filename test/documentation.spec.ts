@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
 import { readConfig, settings } from '../src/config/config.js';
 import { ErrorCode, statusOf } from '../src/errors/error-codes.js';
 import { ERROR_MEANINGS } from '../src/openapi/description.js';
@@ -67,6 +68,28 @@ describe('the documentation is complete', () => {
     expect(Object.keys(env).sort()).toEqual(ALL_SETTINGS);
     expect(examples).toHaveLength(2 * ALL_SETTINGS.length);
     expect(() => readConfig(env)).not.toThrow();
+  });
+
+  it('docs/operations.md has a section for each alert, to which the alert links', () => {
+    const { groups } = parse(readFileSync('deploy/prometheus/alerts.yml', 'utf8')) as {
+      groups: { rules: { alert: string; annotations: { runbook_url: string } }[] }[];
+    };
+    const rules = groups.flatMap((group) => group.rules);
+    const [, alerts] = readFileSync('docs/operations.md', 'utf8').split('\n## Alerts\n');
+    const sections = alerts!.split('\n## ')[0]!.match(/(?<=\n### )\w+(?=\n\n_(Page|Ticket)\._ )/g);
+    expect(sections?.toSorted()).toEqual(rules.map(({ alert }) => alert).sort());
+    for (const { alert, annotations } of rules) {
+      expect(annotations.runbook_url).toMatch(
+        new RegExp(`/docs/operations\\.md#${alert.toLowerCase()}$`),
+      );
+    }
+  });
+
+  it('the changelog has the release that package.json names', () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    expect(readFileSync('CHANGELOG.md', 'utf8')).toMatch(
+      new RegExp(`^## \\[${RegExp.escape(version)}\\] - \\d{4}-\\d{2}-\\d{2}$`, 'm'),
+    );
   });
 
   it('the table of the README has each error once, in the words of the OpenAPI document', () => {

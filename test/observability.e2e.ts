@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { json } from 'node:stream/consumers';
 import type { AddressInfo } from 'node:net';
@@ -12,6 +13,8 @@ import { openConnection, plantHead, readResponses, sendRaw } from './setup/raw-h
 import { startService, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
 
+const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+
 interface OtlpSpan {
   readonly name: string;
   readonly traceId: string;
@@ -19,23 +22,35 @@ interface OtlpSpan {
   readonly parentSpanId?: string;
 }
 
-/** An OpenTelemetry collector that keeps the spans it receives. */
-async function startCollector(): Promise<{ url: string; spans: OtlpSpan[]; server: Server }> {
+/** A collector's view of a service: its spans, and the attributes that it gives itself. */
+interface OtlpResource {
+  readonly resource: { readonly attributes: unknown[] };
+  readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[];
+}
+
+/** An OpenTelemetry collector that keeps what it receives. */
+async function startCollector(): Promise<{
+  url: string;
+  spans: OtlpSpan[];
+  attributes: unknown[];
+  server: Server;
+}> {
   const spans: OtlpSpan[] = [];
+  const attributes: unknown[] = [];
   const server = createServer((request, response) => {
     void json(request).then((body) => {
-      const { resourceSpans } = body as {
-        resourceSpans: { scopeSpans: { spans: OtlpSpan[] }[] }[];
-      };
-      spans.push(
-        ...resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans)),
-      );
+      const { resourceSpans } = body as { resourceSpans: OtlpResource[] };
+      for (const { resource, scopeSpans } of resourceSpans) {
+        attributes.push(...resource.attributes);
+        spans.push(...scopeSpans.flatMap((scope) => scope.spans));
+      }
       response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
       server.emit('spans');
     });
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, spans, server };
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url, spans, attributes, server };
 }
 
 describe('logs and traces of a running service', () => {
@@ -157,7 +172,7 @@ describe('logs and traces of a running service', () => {
     expect(log).not.toContain('secretkey');
   });
 
-  it('the spans of the request, its body and its statement belong to the trace of the client', async () => {
+  it('the spans of the request, its body and its statement belong to the trace of the client, and name the version', async () => {
     const traceId = '0af7651916cd43dd8448eb211c80319c';
     await post('{"id":4,"name":"a"}', { traceparent: `00-${traceId}-b7ad6b7169203331-01` });
     const ours = () => collector.spans.filter((span) => span.traceId === traceId);
@@ -167,6 +182,10 @@ describe('logs and traces of a running service', () => {
     for (const name of ['body', 'store']) {
       expect(ours().find((span) => span.name === name)?.parentSpanId).toBe(root!.spanId);
     }
+    expect(collector.attributes).toContainEqual({
+      key: 'service.version',
+      value: { stringValue: version },
+    });
   });
 });
 
@@ -276,7 +295,26 @@ describe('metrics', () => {
     expect(await counts()).toEqual([refused! + 1, gone, unparsed]);
   });
 
-  it('the metrics contain no token', async () => {
+  /** The metrics of the service that a file names, without the suffixes of histograms. */
+  const metricsIn = (text: string) => {
+    const names = text.match(/plant_store_[a-z_]+/g) ?? [];
+    return [...new Set(names.map((name) => name.replace(/_(bucket|sum|count)$/, '')))].sort();
+  };
+
+  it('are all on the dashboard, which has no others; nor have the alerts', async () => {
+    const { body } = await service.request('/metrics', {
+      headers: { authorization: `Bearer ${service.token}` },
+    });
+    const types = (body as string).match(/^# TYPE plant_store_.*$/gm)!.join('\n');
+    const exported = metricsIn(types);
+    expect(metricsIn(readFileSync('deploy/grafana/dashboards/plant-store.json', 'utf8'))).toEqual(
+      exported,
+    );
+    const alerts = readFileSync('deploy/prometheus/alerts.yml', 'utf8');
+    expect(exported).toEqual(expect.arrayContaining(metricsIn(alerts)));
+  });
+
+  it('contain no token', async () => {
     const { body } = await service.request('/metrics', {
       headers: { authorization: `Bearer ${service.token}` },
     });
@@ -343,6 +381,7 @@ describe('a collector that is away', () => {
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(0);
     expect(service.stderr).toBe('');
+    expect(service.stdout).toMatch(/stops: it received SIGTERM\.[^]*The Plant Store has stopped\./);
     await database.close();
   });
 });

@@ -1,19 +1,9 @@
 import { execFile } from 'node:child_process';
-import {
-  appendFile,
-  cp,
-  mkdir,
-  mkdtemp,
-  readFile,
-  realpath,
-  rm,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ROOT, runProgram, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 
@@ -156,40 +146,62 @@ describe('./plant-store', () => {
     }
   });
 
-  it('builds only when the build is missing or older than the sources', async () => {
-    const folder = await copyProject(...BUILD_SETTINGS);
-    try {
-      // A small program, so that a build takes no time.
-      await mkdir(join(folder, 'src'));
-      await writeFile(join(folder, 'src/cli.ts'), "console.log('built');\n");
-      const built = join(folder, 'dist/cli.js');
-      const call = () => finished(run(folder));
-      expect(await call()).toEqual({ exitCode: 0, stdout: 'built\n', stderr: '' });
-      await appendFile(built, '// this build\n');
-      expect(await call()).toMatchObject({ exitCode: 0 });
-      expect(await readFile(built, 'utf8')).toContain('// this build');
-      await promisify(execFile)('touch', ['-d', '2020-01-01', built]);
-      expect(await call()).toMatchObject({ exitCode: 0, stdout: 'built\n' });
-      expect(await readFile(built, 'utf8')).not.toContain('// this build');
-    } finally {
-      await rm(folder, { recursive: true });
-    }
-  });
+  describe('with sources', () => {
+    let folder: string;
 
-  it('npm start builds, and reports that on standard error, not in the log', async () => {
-    const folder = await copyProject(...BUILD_SETTINGS);
-    try {
+    /** Small programs, so that a build takes no time. */
+    beforeEach(async () => {
+      folder = await copyProject(...BUILD_SETTINGS);
       await mkdir(join(folder, 'src'));
+      await writeFile(join(folder, 'src/cli.ts'), "console.log('a result');\n");
       await writeFile(join(folder, 'src/main.ts'), "console.log('the log');\n");
-      const start = await finished(runProgram('npm', ['start', '-s'], {}, folder));
-      expect(start).toEqual({
-        exitCode: 0,
-        stdout: 'the log\n',
-        stderr: expect.stringMatching(/^Building .+\n$/),
-      });
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+    });
+    afterEach(() => rm(folder, { recursive: true }));
+
+    const command = () => finished(run(folder));
+    const start = () => finished(runProgram('npm', ['start', '-s'], {}, folder));
+    const built = { exitCode: 0, stderr: 'Building the Plant Store …\n' };
+    const notBuilt = { exitCode: 0, stderr: '' };
+
+    it('builds when the build is missing, interrupted or older than the sources, and only then', async () => {
+      expect(await command()).toEqual({ ...built, stdout: 'a result\n' });
+      expect(await command()).toEqual({ ...notBuilt, stdout: 'a result\n' });
+      await rm(join(folder, 'dist/.complete'));
+      expect(await command()).toMatchObject(built);
+      await promisify(execFile)('touch', ['-d', '2020-01-01', join(folder, 'dist/.complete')]);
+      expect(await command()).toMatchObject(built);
+      expect(await command()).toMatchObject(notBuilt);
+    });
+
+    it('npm start builds in the same cases, and reports that on standard error, not in the log', async () => {
+      expect(await start()).toEqual({ ...built, stdout: 'the log\n' });
+      expect(await start()).toEqual({ ...notBuilt, stdout: 'the log\n' });
+      expect(await command()).toMatchObject(notBuilt);
+    });
+
+    it('npm run start:dev rebuilds after a change, and starts the service when the one before it has ended', async () => {
+      const main = (version: number) =>
+        // A service needs a moment to release the database.
+        `process.on('SIGTERM', () => setTimeout(() => process.exit(console.log('ended ${version}')), 300));
+         setInterval(() => undefined, 1000);
+         console.log('started ${version}');\n`;
+      await writeFile(join(folder, 'src/main.ts'), main(1));
+      const dev = runProgram('npm', ['run', '-s', 'start:dev'], {}, folder);
+      try {
+        await dev.waitFor(/started 1/);
+        await writeFile(join(folder, 'src/main.ts'), main(2));
+        await dev.waitFor(/started 2/);
+      } finally {
+        dev.process.kill('SIGTERM');
+        await dev.exit();
+      }
+      expect(dev.stdout.match(/(started|ended) \d/g)).toEqual([
+        'started 1',
+        'ended 1',
+        'started 2',
+        'ended 2',
+      ]);
+    });
   });
 });
 

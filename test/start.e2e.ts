@@ -26,6 +26,12 @@ async function expectStored(service: Command): Promise<void> {
   expect(JSON.parse(await sh(`${other} -sS`))).toMatchObject({ error: 40006 });
 }
 
+/** The log entries of the end of a service, without their times. */
+function endOf({ stdout }: Command): unknown[] {
+  const entries = stdout.trimEnd().split('\n');
+  return entries.slice(-2).map((entry) => ({ ...(JSON.parse(entry) as object), time: undefined }));
+}
+
 /** Standard output is no terminal here, so it carries only the log; the token is on standard error. */
 async function expectJsonLog(service: Command): Promise<void> {
   await fetch(`${await urlOf(service)}/health/live`);
@@ -109,16 +115,34 @@ describe('a service on the embedded database', () => {
     await expectJsonLog(service);
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(0);
-    service = start({ SHUTDOWN_DELAY_MS: '600000' });
+    expect(endOf(service)).toEqual([
+      { level: 30, signal: 'SIGTERM', msg: 'The Plant Store stops: it received SIGTERM.' },
+      { level: 30, msg: 'The Plant Store has stopped.' },
+    ]);
+    service = start();
     await expectStored(service);
+  });
+
+  it('stops gracefully at a signal that arrives twice at the same moment', async () => {
+    await urlOf(service);
+    service.process.kill('SIGINT');
+    service.process.kill('SIGINT');
+    expect(await service.exit()).toBe(0);
+    service = start({ SHUTDOWN_DELAY_MS: '600000' });
   });
 
   it('stops at once at the second signal', async () => {
     const url = await urlOf(service);
-    service.process.kill('SIGTERM');
+    service.process.kill('SIGINT');
     await until(async () => (await fetch(`${url}/health/ready`)).status !== 200);
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(1);
+    expect(service.stdout).toContain('"msg":"The Plant Store stops: it received SIGINT."');
+    expect(endOf(service).at(-1)).toEqual({
+      level: 40,
+      signal: 'SIGTERM',
+      msg: 'The Plant Store ends at once: it received SIGTERM while it was stopping.',
+    });
   });
 });
 

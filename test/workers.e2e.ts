@@ -245,7 +245,7 @@ describeOnLinux('several workers that stop', () => {
     const [victim] = await childrenOf(service.pid);
     process.kill(victim!, 'SIGKILL');
     while (isRunning(victim!)) await delay(10);
-    service.command.process.kill('SIGTERM');
+    service.command.process.kill('SIGINT');
     // Waits for the end of the output, which the workers hold open, too.
     expect(await service.command.exit()).toBe(1);
     expect(service.command.stdout).not.toContain('replaced');
@@ -259,6 +259,9 @@ describeOnLinux('several workers that stop', () => {
     await refusesConnections(service.port);
     await expectFinished(sockets);
     await service.command.exit();
+    expect(service.command.stdout.match(/This worker stops: the primary is gone\./g)).toHaveLength(
+      2,
+    );
   });
 
   it('are killed when one of them hangs beyond all time-outs', async () => {

@@ -21,18 +21,20 @@ let stopTracing: (() => Promise<void>) | undefined;
 const scrapes: PromiseWithResolvers<string>[] = [];
 
 async function serve({ worker, config }: WorkerSettings): Promise<void> {
+  const logger = createLogger(config.log, worker);
   process.on('message', (message: ToWorker) => {
     if (message.type === 'stop') void stop(config.http);
     else scrapes.shift()?.resolve(message.text);
   });
   process.on('disconnect', () => {
-    // The primary is gone. Stop without a delay: a new primary may be waiting for the port.
+    logger.error('This worker stops: the primary is gone.');
+    // Without a delay: a new primary may be waiting for the port.
     for (const { reject } of scrapes) reject(shuttingDown());
     void stop({ ...config.http, shutdownDelay: 0 });
   });
   const { endpoint } = config.tracing;
   if (endpoint !== undefined) stopTracing = await startTracing(endpoint);
-  const app = await createApp(config, createLogger(config.log, worker));
+  const app = await createApp(config, logger);
   app.get(MetricsService).readFrom(readAllMetrics);
   const url = await listen(app, { ...config.http, reusePort: true });
   listeningApp = app;

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { context, propagation } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
@@ -5,13 +6,17 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 
+/** Beside the folder of the build, and beside `src`. */
+const PACKAGE_JSON = new URL('../../package.json', import.meta.url);
+
 /** Sets up the OpenTelemetry SDK, and sends spans to the collector at `endpoint`. */
 export function createTracerProvider(endpoint: string): TracerProvider {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
   const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces` });
+  const { version } = JSON.parse(readFileSync(PACKAGE_JSON, 'utf8')) as { version: string };
   return new TracerProvider({
-    resource: resourceFromAttributes({ 'service.name': 'plant-store' }),
+    resource: resourceFromAttributes({ 'service.name': 'plant-store', 'service.version': version }),
     spanProcessors: [new BatchSpanProcessor({ exporter })],
   });
 }

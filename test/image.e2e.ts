@@ -1,0 +1,47 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { runProgram } from './setup/command.js';
+import { startService } from './setup/service.js';
+
+const dockerfile = readFileSync('Dockerfile', 'utf8');
+
+/** The settings of the image itself. */
+const imageSettings = Object.fromEntries(
+  /^ENV (.+)$/m
+    .exec(dockerfile)![1]!
+    .split(' ')
+    .map((pair) => pair.split('=') as [string, string]),
+);
+
+/** Runs the health check of the image, and returns its exit code. */
+async function check(port: number): Promise<number | null> {
+  const command = /^HEALTHCHECK [^[]+(\[.+\])$/m.exec(dockerfile)![1]!;
+  const [file, ...args] = JSON.parse(command) as [string, ...string[]];
+  return await runProgram(file, args, { ...imageSettings, PORT: String(port) }).exit();
+}
+
+describe('the image', () => {
+  let server: Server | undefined;
+
+  afterEach(() => void server?.close());
+
+  it('listens on all addresses of its container', () => {
+    expect(imageSettings).toMatchObject({ HOST: '0.0.0.0' });
+  });
+
+  it('is healthy while the service responds, and only then', async () => {
+    const service = await startService({ HOST: imageSettings['HOST']! });
+    expect(await check(service.port)).toBe(0);
+    await service.close();
+    expect(await check(service.port)).not.toBe(0);
+  });
+
+  it.each([404, 500, 503])('is not healthy when the response is %d', async (status) => {
+    server = createServer((_request, response) => response.writeHead(status).end());
+    await once(server.listen(0), 'listening');
+    expect(await check((server.address() as AddressInfo).port)).not.toBe(0);
+  });
+});
