@@ -20,7 +20,7 @@ export default async function globalSetup(
 ): Promise<void> {
   process.env['TEST_TEMPLATE_DIR'] = await openTemplate(rootDir);
   process.env['TEST_DATA_ROOT'] = (await hasRoom(MEMORY)) ? MEMORY : tmpdir();
-  const needsServers = testRegex.some((regex) => /e2e|browser/.test(String(regex)));
+  const needsServers = testRegex.some((regex) => /e2e|browser|examples/.test(String(regex)));
   if (needsServers && process.env['TEST_DATABASE_URL'] === undefined) {
     await startServers(rootDir, maxWorkers);
   }

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { ROOT, runProgram } from './setup/command.js';
-import { startGateway, type Gateway } from './setup/gateway.js';
-import { startService, type StoredPlant, type TestService } from './setup/service.js';
+import { ROOT, runProgram } from '../setup/command.js';
+import { startGateway, type Gateway } from '../setup/gateway.js';
+import { startService, type StoredPlant, type TestService } from '../setup/service.js';
 
 /** As Debian's package libjackson2-databind-java installs it. */
 const JACKSON = ['core', 'annotations', 'databind'].map(
