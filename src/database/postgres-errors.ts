@@ -4,6 +4,9 @@ import { QueryFailedError } from 'typeorm';
 // A failure is recognized by its code: the beginning of an SQLSTATE (PostgreSQL documentation, appendix A) or the name of a
 // system error. Where pg gives no code, it is recognized by the beginning of its message.
 
+/** Extensions such as Citus use this code for failures of any kind, and only the message tells which one it is. */
+const INTERNAL_ERROR = 'XX000';
+
 const LOST_RACE = [
   '40001', // serialization failure
   '40P01', // deadlock
@@ -15,6 +18,7 @@ const LOST_CONNECTION = [
   'ECONNRESET',
   'EPIPE',
   'Connection terminated unexpectedly',
+  'postmaster was shut down', // Citus, when its own server died
   'Client has encountered a connection error',
 ];
 
@@ -156,7 +160,8 @@ export function noPrimary(failures: readonly (readonly [string, unknown])[]): Er
 }
 
 function isOneOf(beginnings: readonly string[], error: unknown): boolean {
-  const reason = codeOf(error) ?? messageOf(error);
+  const code = codeOf(error);
+  const reason = code === undefined || code === INTERNAL_ERROR ? messageOf(error) : code;
   return beginnings.some((beginning) => reason.startsWith(beginning));
 }
 
