@@ -21,7 +21,7 @@ const COUNT = `
  * Distributes the rows of a table over the workers of Citus, by their id. Rows that the table has already are moved;
  * writes wait meanwhile.
  *
- * @throws StartError when the database has no Citus; or the error of the database
+ * @throws StartError when the database has no Citus, or Citus has no workers; or the error of the database
  */
 export async function distributeTable(
   config: DatabaseConfig,
@@ -35,6 +35,14 @@ export async function distributeTable(
     if (citus.length === 0) {
       throw new StartError(
         `The table ${table} was not distributed: the database has no extension citus. Install Citus, run CREATE EXTENSION citus in this database on every server, and add the workers with citus_add_node.`,
+      );
+    }
+    const [workers] = await dataSource.query<{ count: number }[]>(
+      'SELECT count(*)::int AS count FROM citus_get_active_worker_nodes()',
+    );
+    if (workers!.count === 0) {
+      throw new StartError(
+        `The table ${table} was not distributed: Citus has no workers. Add them with citus_add_node.`,
       );
     }
     const isOld = (await dataSource.query<unknown[]>(FIND_TABLE, [table])).length > 0;

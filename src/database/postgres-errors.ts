@@ -148,14 +148,13 @@ export function noPrimary(failures: readonly (readonly [string, unknown])[]): Er
     return `${server}: ${error === undefined ? 'read-only' : describeDatabaseError(error)}`;
   });
   const errors = failures.map(([, error]) => error);
-  // A wrong password is wrong on each server.
-  const misconfigured = errors.find(isMisconfigured);
-  const mayRecover =
-    misconfigured === undefined &&
-    errors.some((error) => error === undefined || isUnavailable(error));
+  // While one server is away, it may be the only one that accepts the login.
+  const mayRecover = errors.some(
+    (error) => error === undefined || (isUnavailable(error) && !isMisconfigured(error)),
+  );
   const problem = mayRecover ? NO_PRIMARY : 'no server can be used';
   return Object.assign(new Error(`${problem} (${reasons.join('; ')})`), {
-    code: codeOf(misconfigured),
+    code: mayRecover ? undefined : codeOf(errors.find(isMisconfigured)),
   });
 }
 

@@ -80,8 +80,14 @@ async function query<Row extends object>(
   }
 }
 
-/** The function of Postgres that waits for standbys. Its warning is recognized by this name: the text is translated. */
-const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN';
+/**
+ * The functions that report a cancelled wait for standbys, as a warning: that of Postgres, and that with which a
+ * coordinator of Citus passes on the warnings of its workers. The text of the warning is translated.
+ */
+const REPORTS_CANCELLED_WAIT = ['SyncRepWaitForLSN', 'DefaultCitusNoticeReceiver'];
+
+/** SQLSTATE of a warning without a code of its own. */
+const WARNING = '01000';
 
 /**
  * Runs a statement, and succeeds only if the commit waited for the standbys. If an administrator cancels the wait,
@@ -95,8 +101,14 @@ async function queryReplicated<Row extends object>(
 ): Promise<QueryResult<Row>> {
   const client = await pool.connect();
   let isReplicated = true;
-  const onNotice = ({ routine }: { routine?: string | undefined }) => {
-    if (routine === WAIT_FOR_STANDBY) isReplicated = false;
+  const onNotice = ({
+    code,
+    routine = '',
+  }: {
+    code?: string | undefined;
+    routine?: string | undefined;
+  }) => {
+    if (code === WARNING && REPORTS_CANCELLED_WAIT.includes(routine)) isReplicated = false;
   };
   // A lost connection is also reported as an event, which would end the process without a listener.
   const onError = () => undefined;

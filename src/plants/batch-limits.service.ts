@@ -12,6 +12,8 @@ const BATCH_SIZE = 256;
 /** Each number of plants is a prepared statement of its own on each connection, so it is small. */
 const BATCH_SIZE_OF_SHARD = 32;
 
+const RETRY_INTERVAL_MS = 1000;
+
 /**
  * Chooses how plants are sent. A batch of any plants would need nearly all shards of a distributed table, and a commit
  * in two phases, so the plants of a batch are then in one shard.
@@ -21,6 +23,10 @@ export class BatchLimitsService implements OnApplicationBootstrap {
   readonly limits: BatchLimits<NewPlant>;
   private shards: Shards | undefined;
   private isLooking = false;
+  /** Whether the last look failed, which is logged once. */
+  private isUnknown = false;
+  /** Set after a look that failed, until the next one. */
+  private retry: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly plants: PlantsRepository,
@@ -60,13 +66,14 @@ export class BatchLimitsService implements OnApplicationBootstrap {
   }
 
   private async look(): Promise<void> {
-    // Looking may itself make a connection.
-    if (this.isLooking) return;
+    // Looking may itself make a connection. In an outage, each failed statement leads to a new connection.
+    if (this.isLooking || this.retry !== undefined) return;
     this.isLooking = true;
     try {
       const before = this.shards?.count;
       this.shards = await this.plants.findShards();
       const { size, inFlight } = Object.assign(this.limits, this.choose());
+      this.isUnknown = false;
       const count = this.shards?.count;
       if (count === before) return;
       const place = count === undefined ? 'in one table' : `distributed over ${count} shards`;
@@ -74,8 +81,14 @@ export class BatchLimitsService implements OnApplicationBootstrap {
         `The plants are ${place}: batches of up to ${size} plants, ${inFlight} at a time.`,
       );
     } catch (error) {
-      // A failed statement closes its connection, so the next connection repeats the look.
-      this.logger.warn({ err: error }, 'It is unknown whether the plants are distributed.');
+      if (!this.isUnknown) {
+        this.logger.warn({ err: error }, 'It is unknown whether the plants are distributed.');
+      }
+      this.isUnknown = true;
+      this.retry = setTimeout(() => {
+        this.retry = undefined;
+        void this.look();
+      }, RETRY_INTERVAL_MS).unref();
     } finally {
       this.isLooking = false;
     }

@@ -198,6 +198,44 @@ describe('Batcher', () => {
     expect(outcomes).toMatchObject([odd, { value: 20 }, odd, { value: 40 }, odd, { value: 60 }]);
   });
 
+  it('fails only the items of a group whose server is away', async () => {
+    const { batcher, batches, finish } = controlled({ groupOf: (item) => item % 2 });
+    const outcomes = Promise.allSettled([1, 2, 3, 4].map((item) => batcher.add(item)));
+    await settled();
+    const later = Promise.allSettled([batcher.add(5), batcher.add(6)]);
+    const away = new ServiceError(ErrorCode.databaseUnavailable, 'away');
+    batches[0]!.reject(away);
+    for (let i = 1; i < 2; i++) {
+      while (batches.length === i) await settled();
+      finish(i);
+    }
+    const refused = { reason: away };
+    expect(await outcomes).toMatchObject([refused, { value: 20 }, refused, { value: 40 }]);
+    expect(await later).toMatchObject([refused, { value: 60 }]);
+  });
+
+  it('keeps three quarters of the batches for groups that do not fail', async () => {
+    const { batcher, batches, itemsOf, finish } = controlled({
+      inFlight: 4,
+      size: 1,
+      groupOf: (item) => item % 2,
+    });
+    const away = new ServiceError(ErrorCode.databaseUnavailable, 'away');
+    const first = batcher.add(1);
+    await settled();
+    batches[0]!.reject(away);
+    await expect(first).rejects.toBe(away);
+    const outcomes = [3, 5, 7, 2, 4].map((item) => batcher.add(item));
+    await settled();
+    expect(itemsOf()).toEqual([[1], [3], [2], [4]]);
+    finish(1);
+    await settled();
+    // The group works again, so it has no limit any more.
+    expect(itemsOf()).toEqual([[1], [3], [2], [4], [5], [7]]);
+    for (const i of [2, 3, 4, 5]) finish(i);
+    expect(await Promise.all(outcomes)).toEqual([30, 50, 70, 20, 40]);
+  });
+
   it('fails the whole queue when the database is away, and accepts later items', async () => {
     const { batcher, batches, finish } = controlled();
     const first = batcher.add(1);

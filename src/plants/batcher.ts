@@ -45,6 +45,9 @@ export class Batcher<Item, Outcome> {
   private queue: Queued<Item, Outcome>[] = [];
   /** The items of failed batches, which are sent alone, before the queue. */
   private readonly separated: Separated<Item, Outcome>[] = [];
+  /** The groups whose last batch failed. Their next batches may wait for a time-out. */
+  private readonly failing = new Set<unknown>();
+  private failingInFlight = 0;
   private inFlight = 0;
   private isDispatchPlanned = false;
 
@@ -65,7 +68,7 @@ export class Batcher<Item, Outcome> {
   /**
    * @returns the outcome of this item
    * @throws ServiceError overloaded when the queue is full, or this item was in it for too long; a ServiceError of
-   *   `run` for any batch, if the database is away; another error of `run` for a batch of this item alone, or for its
+   *   `run` for any batch of its group, if the database is away; another error of `run` for a batch of this item alone, or for its
    *   last batch, if no time is left to send it alone
    */
   add(item: Item): Promise<Outcome> {
@@ -88,10 +91,11 @@ export class Batcher<Item, Outcome> {
   }
 
   private dispatch(): void {
-    while (this.queueLength > 0 && this.inFlight < this.limits.inFlight) {
+    while (this.inFlight < this.limits.inFlight) {
       this.refuseLate();
       const batch = this.nextBatch();
-      if (batch.length > 0) void this.send(batch);
+      if (batch.length === 0) return;
+      void this.send(batch);
     }
   }
 
@@ -111,30 +115,40 @@ export class Batcher<Item, Outcome> {
   private nextBatch(): readonly Queued<Item, Outcome>[] {
     const separated = this.separated.shift();
     if (separated !== undefined) return [separated.queued];
-    const group = this.queue[0]?.group;
-    if (group !== undefined) return this.takeGroup(group);
+    // Groups that fail, such as the shards of a server that hangs, must not occupy all batches in flight.
+    const isFull = this.failingInFlight >= Math.max(1, Math.floor(this.limits.inFlight / 4));
+    const first = isFull ? this.queue.find(({ group }) => !this.failing.has(group)) : this.queue[0];
+    if (first === undefined) return [];
+    if (first.group !== undefined) return this.takeGroup(first.group, this.limits.size);
     const half = Math.ceil(this.queue.length / 2);
     return this.queue.splice(0, Math.min(Math.max(MAX_UNDIVIDED, half), this.limits.size));
   }
 
-  private takeGroup(group: unknown): readonly Queued<Item, Outcome>[] {
-    const batch: Queued<Item, Outcome>[] = [];
+  private takeGroup(group: unknown, limit: number): readonly Queued<Item, Outcome>[] {
+    const taken: Queued<Item, Outcome>[] = [];
     this.queue = this.queue.filter((queued) => {
-      if (queued.group !== group || batch.length === this.limits.size) return true;
-      batch.push(queued);
+      if (queued.group !== group || taken.length === limit) return true;
+      taken.push(queued);
       return false;
     });
-    return batch;
+    return taken;
   }
 
   private async send(batch: readonly Queued<Item, Outcome>[]): Promise<void> {
+    const { group, since } = batch[0]!;
+    const isFailing = this.failing.has(group);
     this.inFlight++;
-    this.metrics?.observe(batch.length, performance.now() - batch[0]!.since);
+    if (isFailing) this.failingInFlight++;
+    this.metrics?.observe(batch.length, performance.now() - since);
     const settle = await this.run(batch.map(({ item }) => item)).then(
-      (outcomes) => () => batch.forEach(({ resolve }, i) => resolve(outcomes[i]!)),
+      (outcomes) => {
+        this.failing.delete(group);
+        return () => batch.forEach(({ resolve }, i) => resolve(outcomes[i]!));
+      },
       (error: unknown) => this.fail(batch, error),
     );
     this.inFlight--;
+    if (isFailing) this.failingInFlight--;
     // The next batch is sent before the responses are written, so that the database is not idle meanwhile.
     this.dispatch();
     settle();
@@ -142,6 +156,13 @@ export class Batcher<Item, Outcome> {
 
   /** @returns a function that rejects the items that failed for good */
   private fail(batch: readonly Queued<Item, Outcome>[], error: unknown): () => void {
+    const { group } = batch[0]!;
+    if (error instanceof ServiceError && group !== undefined) {
+      // The server of this group is unavailable, or hangs: those of the other groups may work.
+      this.failing.add(group);
+      const waiting = this.takeGroup(group, Infinity);
+      return () => [...batch, ...waiting].forEach(({ reject }) => reject(error));
+    }
     if (error instanceof ServiceError && !(error instanceof PartUnavailableError)) {
       // The database is unavailable: the items in the queue would fail in the same way, only later.
       const waiting = [
