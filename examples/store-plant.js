@@ -1,10 +1,10 @@
 const { PLANT_STORE_URL = 'http://127.0.0.1:3000', PLANT_STORE_TOKEN: token } = process.env;
 const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
 const [id, name, tag] = process.argv.slice(2);
-// A number would round the id. Where JSON.rawJSON is missing (Node before 22, browsers before 2025), join strings.
+// A number would round the id; BigInt('') would be 0. Where JSON.rawJSON is missing (Node before 22, browsers before 2025), join strings.
 const body = JSON.rawJSON
-  ? JSON.stringify({ id: JSON.rawJSON(BigInt(id)), name, tag })
-  : `{"id":${BigInt(id)},${JSON.stringify({ name, tag }).slice(1)}`;
+  ? JSON.stringify({ id: JSON.rawJSON(BigInt(id || 'ID')), name, tag })
+  : `{"id":${BigInt(id || 'ID')},${JSON.stringify({ name, tag }).slice(1)}`;
 for (let attempt = 1; attempt <= 10; attempt++) {
   const request = { method: 'POST', headers, body, signal: AbortSignal.timeout(10_000) };
   // Without a response, the plant may be stored or not: send the same plant again, never with another id.

@@ -6,13 +6,12 @@ response=$(mktemp)
 trap 'rm -f "$response"' EXIT
 # --retry repeats 429, 503 and time-outs, always with this id, and waits as long as Retry-After says.
 # The token is read from standard input, because every user of the machine can read a command line.
-printf 'Authorization: Bearer %s\n' "$PLANT_STORE_TOKEN" |
-  curl -sS --retry 10 --retry-all-errors --max-time 10 --output "$response" \
+status=$(printf 'Authorization: Bearer %s\n' "$PLANT_STORE_TOKEN" |
+  curl -sS --retry 10 --retry-all-errors --max-time 10 --output "$response" --write-out '%{http_code}' \
     --header @- --header 'Content-Type: application/json' --data-raw "$1" \
-    "${PLANT_STORE_URL:-http://127.0.0.1:3000}/plants"
-error=$(sed -n 's/^{"error":\([0-9]*\),.*/\1/p' "$response")
-case $error in
-  '') exit 0 ;;
+    "${PLANT_STORE_URL:-http://127.0.0.1:3000}/plants")
+[ "$status" != 200 ] || exit 0
+case $(sed -n 's/^{"error":\([0-9]*\),.*/\1/p' "$response") in
   40006) echo 'The id is taken.' >&2 ;;
   *) cat "$response" >&2 ;;
 esac

@@ -9,7 +9,7 @@ const client = createClient<paths>({
 });
 const [id = '', name = '', tag] = process.argv.slice(2);
 for (let attempt = 1; attempt <= 10; attempt++) {
-  const request = { body: { id: BigInt(id), name, tag }, signal: AbortSignal.timeout(10_000) };
+  const request = { body: { id: BigInt(id || '?'), name, tag }, signal: AbortSignal.timeout(1e4) };
   const result = await client.POST('/plants', request).catch(() => undefined);
   if (result?.data) process.exit();
   if (result?.error && ![429, 503].includes(result.response.status))

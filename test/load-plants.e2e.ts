@@ -145,6 +145,22 @@ describe('plants load', () => {
     expect(await listOf('plants.refused.csv')).toBeUndefined();
   });
 
+  it('keeps the list of an earlier run until all lines were sent, and every other file', async () => {
+    await loadText('id,name\n01,a\n');
+    const list = await listOf('plants.refused.csv');
+    expect(list).toContain('2,40005,');
+    const wrong = { ...environment(), PLANT_STORE_TOKEN: 'wrong' };
+    const repeated = await load([FIXTURE, '--refused', 'plants.refused.csv'], {}, wrong);
+    expect(repeated).toMatchObject({ exitCode: 1 });
+    expect(await listOf('plants.refused.csv')).toBe(list);
+    await writeFile(join(folder, 'notes.txt'), 'precious');
+    expect(await load([FIXTURE, '--refused', 'notes.txt'])).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('is not a list of refused lines'),
+    });
+    expect(await listOf('notes.txt')).toBe('precious');
+  });
+
   it('lists what the service refuses in NDJSON, with its error', async () => {
     const result = await load(['-'], { typed: '{"id":1}\n{"id":1,"name":"a"}\n{oops}\n' });
     expect(result.exitCode).toBe(1);
@@ -266,11 +282,17 @@ describe('plants load', () => {
     expect(result.stderr).toContain(reason);
   });
 
-  it('says that the URL is not that of a Plant Store', async () => {
-    gateway.faults.push({ status: 404, body: '<h1>Not found</h1>' });
+  it.each([
+    [404, '<h1>Not found</h1>'],
+    [200, '<h1>Log in</h1>'],
+    [200, '{}'],
+  ])('says that the URL is not that of a Plant Store: %d %s', async (status, body) => {
+    gateway.faults.push({ status, body });
     expect(await loadText('id,name\n1,a\n')).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining('did not respond as a Plant Store does (404). Check --url.'),
+      stderr: expect.stringContaining(
+        `did not respond as a Plant Store does (${status}). Check --url.`,
+      ),
     });
     expect(await load([FIXTURE, '--url', `${gateway.url}/prefix/`])).toMatchObject({
       exitCode: 1,

@@ -87,6 +87,17 @@ onCitus('plants on Citus', () => {
       for (const service of services) await stop(service);
     });
 
+    /** The port of the worker that has each id. */
+    async function portsOf(ids: readonly number[]): Promise<Map<number, number>> {
+      const rows = await cluster.query<{ id: number; port: number }>(
+        `SELECT id::int AS id, nodeport AS port FROM unnest($1::int[]) AS id
+         JOIN pg_dist_shard_placement
+           ON shardid = get_shard_id_for_distribution_column('plants', id)`,
+        [ids],
+      );
+      return new Map(rows.map(({ id, port }) => [id, port]));
+    }
+
     const stored = () => cluster.query<StoredRow>('SELECT id::text AS id, name, tag FROM plants');
     const sendAll = (plants: readonly { id: number; name: string; tag?: string }[]) =>
       Promise.all(plants.map((plant, i) => send(services[i % 2]!, token, plant)));
@@ -140,12 +151,7 @@ onCitus('plants on Citus', () => {
     itKills('a dead worker refuses its own plants, and no others', async () => {
       const [worker, other] = cluster.servers!.workers;
       const ids = Array.from({ length: 200 }, (_, i) => i);
-      const rows = await cluster.query<{ id: number; port: number }>(
-        `SELECT id::int AS id, nodeport AS port FROM generate_series(0, 199) AS id
-         JOIN pg_dist_shard_placement
-           ON shardid = get_shard_id_for_distribution_column('plants', id)`,
-      );
-      const portOf = new Map(rows.map(({ id, port }) => [id, port]));
+      const portOf = await portsOf(ids);
       expect(new Set(portOf.values())).toEqual(new Set([worker!.port, other!.port]));
       const isAlive = (id: number) => portOf.get(id) === other!.port;
 
@@ -168,6 +174,63 @@ onCitus('plants on Citus', () => {
       });
       expect(contradictions([...history, ...outcomes], await stored())).toEqual([]);
     });
+
+    itKills('a worker that hangs refuses its own plants, and soon no others', async () => {
+      const [worker, other] = cluster.servers!.workers;
+      const ids = Array.from({ length: 100 }, (_, i) => i);
+      const portOf = await portsOf(ids);
+      const service = await startOn(cluster.url, { ...env, DATABASE_TIMEOUT_MS: '1000' });
+      await worker!.freeze();
+      const history: Sent[] = [];
+      // At first, the batches of each shard that hangs wait for the time-out, and others wait behind them.
+      await until(async () => {
+        const sent = await Promise.all(ids.map((id) => send(service, token, { id, name: 'a' })));
+        history.push(...sent);
+        return ids.every((id, i) => portOf.get(id) === worker!.port || sent[i]!.outcome === 200);
+      });
+      expect(
+        history.filter(({ outcome }) => outcome === 200).map(({ id }) => portOf.get(id)),
+      ).toEqual(expect.not.arrayContaining([worker!.port]));
+      expect(other!.port).not.toBe(worker!.port);
+      await worker!.kill();
+      await worker!.start();
+      await until(async () => (await send(service, token, { id: 0, name: 'a' })).outcome === 200);
+      expect(contradictions(history, await stored())).toEqual([]);
+      await stop(service);
+    });
+
+    itKills(
+      'a plant whose wait for a standby is cancelled on a worker is not acknowledged',
+      async () => {
+        const { workers } = cluster.servers!;
+        const waitForStandby = async (name: string) => {
+          for (const worker of workers) {
+            await worker.query(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`);
+            await worker.query('SELECT pg_reload_conf()');
+          }
+        };
+        const cancelWaits = async () => {
+          const cancelled = await Promise.all(
+            workers.map((worker) =>
+              worker.query(
+                `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`,
+              ),
+            ),
+          );
+          return cancelled.flat().length > 0;
+        };
+        await waitForStandby('ghost');
+        for (let attempt = 0; attempt < 2; attempt++) {
+          const sent = send(services[0], token, { id: 7, name: 'a' });
+          await until(cancelWaits);
+          expect(await sent).toMatchObject({ outcome: 50300 });
+        }
+        await waitForStandby('');
+        expect(await send(services[0], token, { id: 7, name: 'a' })).toMatchObject({
+          outcome: 200,
+        });
+      },
+    );
 
     itKills(
       'a dead coordinator: 503, then recovery, and nothing acknowledged is lost',

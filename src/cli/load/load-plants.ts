@@ -54,7 +54,7 @@ export async function loadPlants(options: LoadOptions, streams: Streams): Promis
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
     input.destroy();
     progress.stop();
-    refused.close();
+    refused.close(failure === undefined);
   }
   const list = progress.refused > 0 ? `; the refused lines are listed in ${refused.path}` : '';
   const summary = `${progress.summary}${list}.`;

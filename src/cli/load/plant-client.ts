@@ -47,7 +47,7 @@ export class PlantClient {
       return this.explainNoResponse(error);
     }
     this.hasResponded = true;
-    if (status === 200) return { kind: 'stored' };
+    if (status === 200 && isPlant(text)) return { kind: 'stored' };
     const failure = parseError(text);
     const problem = failure === undefined ? `${status}` : `${failure.error}: ${failure.message}`;
     if (TEMPORARY.includes(status)) {
@@ -83,6 +83,15 @@ export class PlantClient {
       );
     }
     return { kind: 'unknown', reason, retryAfter: 1 };
+  }
+}
+
+/** The page of a login or of a proxy also has the status 200. */
+function isPlant(text: string): boolean {
+  try {
+    return typeof (JSON.parse(text) as { name?: unknown } | null)?.name === 'string';
+  } catch {
+    return false;
   }
 }
 

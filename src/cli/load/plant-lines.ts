@@ -50,7 +50,7 @@ async function* decode(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
       return decoder.decode(chunk, { stream: chunk !== undefined });
     } catch (error) {
       throw new CommandError(
-        'The file is not UTF-8. Convert it, such as with: iconv -f latin1 -t utf-8 FILE',
+        'The file is not UTF-8. Convert it from its encoding, such as with: iconv -f windows-1252 -t utf-8 FILE',
         { cause: error },
       );
     }
