@@ -1,4 +1,9 @@
-import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  type OnApplicationBootstrap,
+  type OnModuleDestroy,
+} from '@nestjs/common';
 import type { Logger } from 'pino';
 import { CONFIG, type AppConfig } from '../config/config.js';
 import type { Shards } from '../database/shards.js';
@@ -19,10 +24,11 @@ const RETRY_INTERVAL_MS = 1000;
  * in two phases, so the plants of a batch are then in one shard.
  */
 @Injectable()
-export class BatchLimitsService implements OnApplicationBootstrap {
+export class BatchLimitsService implements OnApplicationBootstrap, OnModuleDestroy {
   readonly limits: BatchLimits<NewPlant>;
   private shards: Shards | undefined;
   private isLooking = false;
+  private isStopped = false;
   /** Whether the last look failed, which is logged once. */
   private isUnknown = false;
   /** Set after a look that failed, until the next one. */
@@ -51,6 +57,12 @@ export class BatchLimitsService implements OnApplicationBootstrap {
     await this.look();
   }
 
+  /** Afterwards, the pool is closed. */
+  onModuleDestroy(): void {
+    this.isStopped = true;
+    clearTimeout(this.retry);
+  }
+
   private choose(): Pick<BatchLimits<NewPlant>, 'size' | 'inFlight' | 'groupOf'> {
     const { batchSize, batchesInFlight, poolSize } = this.config.database;
     const { shards } = this;
@@ -67,7 +79,7 @@ export class BatchLimitsService implements OnApplicationBootstrap {
 
   private async look(): Promise<void> {
     // Looking may itself make a connection. In an outage, each failed statement leads to a new connection.
-    if (this.isLooking || this.retry !== undefined) return;
+    if (this.isStopped || this.isLooking || this.retry !== undefined) return;
     this.isLooking = true;
     try {
       const before = this.shards?.count;
@@ -85,6 +97,7 @@ export class BatchLimitsService implements OnApplicationBootstrap {
         this.logger.warn({ err: error }, 'It is unknown whether the plants are distributed.');
       }
       this.isUnknown = true;
+      if (this.isStopped) return;
       this.retry = setTimeout(() => {
         this.retry = undefined;
         void this.look();
