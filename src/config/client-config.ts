@@ -1,4 +1,4 @@
-/** What a command needs that is a client of a service. */
+/** The settings of a command that sends requests to a service. */
 export interface ClientConfig {
   /** undefined: not set. */
   readonly token: string | undefined;

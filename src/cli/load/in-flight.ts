@@ -49,7 +49,7 @@ export class InFlight {
   pause(seconds: number): void {
     if (this.isStopped) return;
     const now = performance.now();
-    // Of the requests that were in flight together, only the first refusal counts.
+    // Requests that were in flight together are refused together: only the first refusal halves the limit.
     if (now >= this.resumeAt) this.limit = Math.max(1, this.limit / 2);
     this.growsFast = false;
     this.resumeAt = Math.max(this.resumeAt, now + seconds * 1000);

@@ -1,7 +1,7 @@
 import { Pool, type Dispatcher } from 'undici';
 import { CommandError } from '../command-error.js';
 
-/** What became of a plant. */
+/** The result of sending a plant. */
 export type Outcome =
   | { readonly kind: 'stored' }
   | { readonly kind: 'refused'; readonly error: number; readonly message: string }
