@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -9,6 +9,15 @@ import { startService, type StoredPlant, type TestService } from './setup/servic
 import { until } from './setup/until.js';
 
 const FIXTURE = new URL('./fixtures/plants.csv', import.meta.url).pathname;
+
+const CONVERT =
+  'Save the file as UTF-8 (in Excel: "CSV UTF-8"), or convert it from its encoding, such as with: iconv -f';
+
+const latin1 = (text: string) => Buffer.from(text, 'latin1');
+const utf16 = (text: string) => Buffer.from(`\uFEFF${text}`, 'utf16le');
+
+/** The text between the last two moves of the cursor to the start of the line. */
+const lastState = (stderr: string) => stderr.split('\u001b[1G').at(-2);
 
 async function readFixture(): Promise<StoredPlant[]> {
   const lines = (await readFile(FIXTURE, 'utf8')).trimEnd().split('\n').slice(1);
@@ -131,17 +140,69 @@ describe('plants load', () => {
       '',
       '3,40005,"The id ""9.22337E+18"" is not an integer in digits without leading zeros. Spreadsheets change long ids."',
       '4,40005,"The line has not as many values as the header."',
-      expect.stringMatching(/^6,40006,"The id 1 belongs to a different plant\..+"$/),
+      expect.stringMatching(/^5,40006,"The id 1 belongs to a different plant\..+"$/),
       'line,error,message',
     ]);
     expect(gateway.requests).toHaveLength(3);
-    expect(await loadText('id,name\n1,a\n')).toMatchObject({ exitCode: 0 });
+    expect(await loadText('id,name\n1,a\n')).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringMatching(/^1 plant stored, 0 lines refused, in \d+\.\d s\.$/m),
+    });
     expect(await listOf('plants.refused.csv')).toBeUndefined();
     expect(await loadText('id,name\n01,a\n', '--refused', 'other.csv')).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining(join(folder, 'other.csv')),
+      stderr: expect.stringMatching(
+        /^0 plants stored, 1 line refused, in .+; the list of refused lines is .+other\.csv\.$/m,
+      ),
     });
     expect(await listOf('other.csv')).toContain('2,40005,');
+    expect(await listOf('plants.refused.csv')).toBeUndefined();
+  });
+
+  it('counts the lines of the file, with every kind of line break', async () => {
+    const csv =
+      '\uFEFF\r\nid,name\r\n\r\n01,"two\r\nlines"\r\n\n02,"a\rb"\n"03","a\n\n\nb"\r\n04,\n';
+    expect(await loadText(csv)).toMatchObject({ exitCode: 1 });
+    const list = (await listOf('plants.refused.csv'))!.split('\n');
+    expect(list.map((text) => text.split(',')[0])).toEqual(['line', '4', '7', '8', '12', '']);
+    const json = '\uFEFF\n{"id":1,"name":"a"}\r\n\n{oops}';
+    expect(await loadText(json)).toMatchObject({ exitCode: 1 });
+    expect(await listOf('plants.refused.csv')).toContain('\n4,40004,');
+  });
+
+  it.each(['', '\n \n', 'id,name\n', '\uFEFFname,id,tag\r\n\r\n'])(
+    'says that there are no plants in %j',
+    async (text) => {
+      expect(await loadText(text)).toEqual({
+        exitCode: 0,
+        stdout: '',
+        stderr: `${join(folder, 'plants')} has no plants. Nothing was sent.\n`,
+      });
+      expect(await load(['-'], { typed: text })).toMatchObject({
+        exitCode: 0,
+        stderr: 'Standard input has no plants. Nothing was sent.\n',
+      });
+      expect(gateway.requests).toEqual([]);
+    },
+  );
+
+  it('needs no place for a list of refused lines before a line is refused', async () => {
+    const env = { ...environment(), PLANT_STORE_CALLER_DIR: join(folder, 'missing') };
+    const typed = '{"id":1,"name":"a"}\n';
+    expect(await load(['-'], { typed }, env)).toMatchObject({ exitCode: 0 });
+    const { exitCode, stderr } = await load(['-'], { typed: `${typed}{"id":2}\n` }, env);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(
+      /^Line 2 was refused \(40005: .+\nThe list of refused lines, .+missing\/stdin\.refused\.csv, cannot be written \(ENOENT\)\. Name another file with --refused\.\nUp to line 2: /,
+    );
+    expect(stderr).not.toContain('the list of refused lines is');
+  });
+
+  it('reads no more than the beginning of an earlier list', async () => {
+    const list = join(folder, 'plants.refused.csv');
+    await writeFile(list, 'line,error,message\n');
+    await truncate(list, 2 ** 32);
+    expect(await loadText('id,name\n1,a\n')).toMatchObject({ exitCode: 0 });
     expect(await listOf('plants.refused.csv')).toBeUndefined();
   });
 
@@ -188,18 +249,23 @@ describe('plants load', () => {
     expect(await service.storedPlants()).toEqual(fixture);
   });
 
-  it('says after SIGINT how far it came, ends as by the signal, and can be run again', async () => {
-    const interrupted = start();
-    await until(() => gateway.requests.length > 100);
-    service.proxy.cut();
-    interrupted.process.kill('SIGINT');
-    await interrupted.exit();
-    expect(interrupted.process.signalCode).toBe('SIGINT');
-    expect(interrupted.stderr).toMatch(
-      /Interrupted\.\nUp to line \d+: \d+ plants stored, 0 lines refused, in .+ Running the same command again is safe: .+\n$/,
-    );
-    service.proxy.restore();
-    expect((await service.storedPlants()).length).toBeLessThan(992);
+  it('says how far it came when it is interrupted, ends as by the signal, and can be run again', async () => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      const sent = gateway.requests.length;
+      const interrupted = start();
+      await until(() => gateway.requests.length > sent + 100);
+      service.proxy.cut();
+      // npm sends a signal again that the terminal sent to all.
+      interrupted.process.kill(signal);
+      interrupted.process.kill(signal);
+      await interrupted.exit();
+      expect(interrupted.process.signalCode).toBe(signal);
+      expect(interrupted.stderr).toMatch(
+        /Interrupted\.\nUp to line \d+: \d+ plants? stored, 0 lines refused, in .+ Running the same command again is safe: .+\n$/,
+      );
+      service.proxy.restore();
+      expect((await service.storedPlants()).length).toBeLessThan(992);
+    }
     expect(await start().exit()).toBe(0);
     expect(await service.storedPlants()).toEqual(fixture);
   });
@@ -207,7 +273,7 @@ describe('plants load', () => {
   it('writes a line now and then, with the reason for waiting', async () => {
     service.proxy.cut();
     const waiting = start();
-    await waiting.waitFor(/^0 stored, 0 refused, 0 a second, \d+ % read, waiting: 50300: .+$/m);
+    await waiting.waitFor(/^0 stored, 0 refused, waiting: 50300: .+$/m);
     service.proxy.restore();
     expect(await waiting.exit()).toBe(0);
     expect(waiting.stdout).toBe('');
@@ -216,12 +282,18 @@ describe('plants load', () => {
   it('shows a bar on a terminal', async () => {
     const { exitCode, stderr } = await load([FIXTURE], { isTerminal: true });
     expect(exitCode).toBe(0);
-    expect(stderr).toContain('-------------------- 0 stored, 0 refused');
-    expect(stderr).toContain('==================== 992 stored, 0 refused');
+    expect(stderr).toContain('---------- 0 stored, 0 refused');
+    expect(lastState(stderr)).toMatch(/^========== 992 stored, 0 refused, .*100 % read/);
     expect(stderr).toMatch(/992 plants stored, 0 lines refused, in .+\n$/);
     const piped = await load(['-'], { isTerminal: true, typed: '{"id":1,"name":"a"}' });
     expect(piped.stderr).toContain('1 stored, 0 refused');
-    expect(piped.stderr).not.toContain('%');
+    expect(piped.stderr).not.toMatch(/%|left/);
+  });
+
+  it('shows as long as it is paused that it waits', async () => {
+    gateway.faults.push({ status: 429, retryAfter: '1' });
+    const { stderr } = await load([FIXTURE], { isTerminal: true });
+    expect(stderr).toMatch(/[-=] \d+ stored, 0 refused, waiting: 429/);
   });
 
   it('ends at the first 401, and repeats no token', async () => {
@@ -247,20 +319,42 @@ describe('plants load', () => {
   });
 
   it.each<[string, string | Buffer, string]>([
-    ['is empty', '\n', 'There are no plants'],
     ['is of another kind', '<html>"a" b</html>\n', 'The first line must be'],
     ['is an array', '[{"id":1,"name":"a"}]', 'The first line must be'],
     ['has semicolons', 'id;name;tag\n1;a;b\n', 'The first line must be'],
     ['has an unknown column', 'id,name,Tag\n1,a,b\n', 'The first line must be'],
     ['has a column twice', 'id,name,name\n1,a,b\n', 'The first line must be'],
     ['has no names', 'id,tag\n1,a\n', 'The first line must be'],
-    ['is not UTF-8', Buffer.from('id,name\n1,\xc1cer\n', 'latin1'), 'The file is not UTF-8'],
-    ['ends in a character', Buffer.from('id,name\n1,\xc3', 'latin1'), 'The file is not UTF-8'],
-    ['lacks a quote', 'id,name\n1,"a\n2,b\n', 'The file is not CSV: Quote Not Closed'],
+    ['has a quote before the header', '"\nid,name\n1,a\n', 'The first line must be'],
+    [
+      'is not UTF-8',
+      latin1('id,name\n1,a\n2,\xc1cer\n'),
+      `Line 3 is not UTF-8. ${CONVERT} windows-1252`,
+    ],
+    [
+      'is not UTF-8 after a megabyte',
+      latin1(`${'\n'.repeat(2 ** 20)}id,name\n1,\xc1cer\n`),
+      'Line 1048578 is not UTF-8',
+    ],
+    ['ends in a character', latin1('id,name\n1,\xc3'), 'Line 2 is not UTF-8'],
+    ['is UTF-16', utf16('id\tname\n1\ta\n'), `The file is UTF-16. ${CONVERT} utf-16`],
+    ['is UTF-16 of the other order', utf16('id,name\n1,a\n').swap16(), 'The file is UTF-16'],
+    ['has a BOM in NDJSON as UTF-16', utf16('{"id":1,"name":"a"}'), 'The file is UTF-16'],
+    ['lacks a quote', 'id,name\n\n1,"a\n2,b\n', 'The plant that begins in line 3 is not CSV'],
+    [
+      'has a quote in a name',
+      'id,name\r\n\r\n1,a "b"\r\n',
+      'The plant that begins in line 3 is not CSV',
+    ],
+    [
+      'has a name that goes on after a quote',
+      'id,name\n1,"Acer\n\n2,"Betula"\n',
+      'The plant that begins in line 2 is not CSV: a quote is missing, or is not written twice',
+    ],
   ])('refuses a file that %s', async (_description, text, reason) => {
     const { exitCode, stderr } = await loadText(text);
     expect(exitCode).toBe(1);
-    expect(stderr).toContain(reason);
+    expect(stderr).toContain(`${join(folder, 'plants')}: ${reason}`);
     expect(await service.storedPlants()).toEqual([]);
     expect(await listOf('plants.refused.csv')).toBeUndefined();
   });
@@ -270,6 +364,8 @@ describe('plants load', () => {
     [['.'], 1, 'cannot be read (EISDIR)'],
     [[FIXTURE, '--refused', FIXTURE], 1, '--refused names the file to load'],
     [[FIXTURE, '--refused', 'no/folder'], 1, 'cannot be written (ENOENT)'],
+    [[FIXTURE, '--refused', `${FIXTURE}/list`], 1, 'cannot be written (ENOTDIR)'],
+    [[FIXTURE, '--refused', '.'], 1, 'cannot be written (EISDIR)'],
     [[FIXTURE, '--url', 'http://127.0.0.1:1'], 1, 'gave no response (ECONNREFUSED)'],
     [[FIXTURE, '--url', 'localhost:3000'], 2, 'Use an address such as'],
     [[FIXTURE, '--url', 'http://a:b@x'], 2, 'without user, password'],
@@ -280,6 +376,7 @@ describe('plants load', () => {
     const result = await load(args);
     expect(result).toMatchObject({ exitCode, stdout: '' });
     expect(result.stderr).toContain(reason);
+    expect(gateway.requests).toEqual([]);
   });
 
   it.each([

@@ -66,7 +66,7 @@ export class InFlight {
     clearTimeout(this.resumeTimer);
   }
 
-  private get isPaused(): boolean {
+  get isPaused(): boolean {
     return this.isStopped || this.resumeTimer !== undefined;
   }
 

@@ -33,8 +33,10 @@ export async function loadPlants(options: LoadOptions, streams: Streams): Promis
   const size = isStdin ? undefined : sizeOf(path);
   const refused = new RefusedLines(
     resolve(options.callerDir, options.refused ?? `${path}.refused.csv`),
+    options.refused !== undefined,
     isStdin ? undefined : path,
   );
+  const name = isStdin ? 'Standard input' : path;
   const input = isStdin ? streams.stdin : createReadStream(path);
   const progress = new LoadProgress(streams.stderr, size);
   const load = new Load(new PlantClient(options.url, options.token), progress, refused);
@@ -44,33 +46,37 @@ export async function loadPlants(options: LoadOptions, streams: Streams): Promis
     interruption = signal;
     load.stop(new CommandError('Interrupted.'));
   };
-  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
-  let failure: Error | undefined;
-  try {
-    await load.run(readPlantLines(input));
-  } catch (error) {
-    failure = error as Error;
-  } finally {
-    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
-    input.destroy();
-    progress.stop();
-    refused.close(failure === undefined);
-  }
-  const list = progress.refused > 0 ? `; the refused lines are listed in ${refused.path}` : '';
-  const summary = `${progress.summary}${list}.`;
+  // Not `once`: npm sends a signal again that the terminal sent, and the second one would end the process at once.
+  process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
+  const failure = await load.run(readPlantLines(input, name)).then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  input.destroy();
+  progress.stop();
+  refused.close(failure === undefined);
+  const list = refused.isListed ? `; the list of refused lines is ${refused.path}` : '';
+  let message = `${progress.summary}${list}.`;
   if (failure instanceof CommandError) {
-    const position =
-      progress.line === 0 ? '' : `\nUp to line ${progress.line}: ${summary} ${SAFE_TO_REPEAT}`;
-    const message = `${failure.message}${position}`;
-    if (interruption === undefined) throw new CommandError(message, { cause: failure });
-    streams.stderr.write(`${message}\n`);
+    const position = `Up to line ${progress.line}: ${message} ${SAFE_TO_REPEAT}`;
+    message = progress.line === 0 ? failure.message : `${failure.message}\n${position}`;
+  } else if (progress.line === 0) {
+    message = `${name} has no plants. Nothing was sent.`;
+  }
+  const isInterrupted = failure !== undefined && interruption !== undefined;
+  const isDone = failure === undefined && !refused.isListed;
+  if (isDone || isInterrupted) streams.stderr.write(`${message}\n`);
+  process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
+  if (isInterrupted) {
+    // Process 1 of a container survives the signal.
+    process.exitCode = 1;
     // Ends as by the signal, so that a script around the command ends, too.
     process.kill(process.pid, interruption);
-    return;
+  } else if (!isDone) {
+    throw failure === undefined || failure instanceof CommandError
+      ? new CommandError(message, { cause: failure })
+      : failure;
   }
-  if (failure !== undefined) throw failure;
-  if (progress.refused > 0) throw new CommandError(summary);
-  streams.stderr.write(`${summary}\n`);
 }
 
 /**

@@ -7,16 +7,26 @@ const { Format, SingleBar } = cliProgress;
 /** Between two lines, where standard error is no terminal. */
 const LINE_INTERVAL_MS = 5000;
 
+const BAR_LENGTH = 10;
+
+/** A narrower terminal has room for the counts only. */
+const MIN_WIDTH_FOR_BAR = 60;
+
+/** A longer time without a response is an outage, which says nothing about the time left. */
+const MAX_GAP_MS = 2000;
+
 /** A progress bar on a terminal, and a line now and then anywhere else. */
 export class LoadProgress {
   stored = 0;
   refused = 0;
   /** The number of the last line that was read. */
   line = 0;
-  private end = 0;
   /** Why the service is waited for; empty if it is not. */
   waitingFor = '';
+  private end = 0;
+  private activeMs = 0;
   private readonly startedAt = performance.now();
+  private respondedAt = this.startedAt;
   private readonly bar: cliProgress.SingleBar;
   private readonly timer: NodeJS.Timeout | undefined;
 
@@ -28,33 +38,34 @@ export class LoadProgress {
     this.bar = new SingleBar({
       stream: stderr,
       clearOnComplete: true,
-      etaAsynchronousUpdate: true,
-      // The last ten seconds, because a terminal is updated ten times a second.
-      etaBuffer: 100,
-      barsize: 20,
-      format: (options, { progress, eta }) => {
-        if (size === undefined) return this.text;
-        const left = Number.isFinite(eta) ? `, ${Format.TimeFormat(eta, options, 1)} left` : '';
-        return `${Format.BarFormat(progress, options)} ${this.text}${left}`;
-      },
+      fps: 4,
+      barsize: BAR_LENGTH,
+      format: (options, { maxWidth }) => this.format(options, maxWidth),
     });
     if (stderr.isTTY === true) {
-      this.bar.start(size ?? 0, 0);
+      this.bar.start(0, 0);
     } else {
-      this.timer = setInterval(() => stderr.write(`${this.text}\n`), LINE_INTERVAL_MS);
+      this.timer = setInterval(() => stderr.write(`${this.parts.join(', ')}\n`), LINE_INTERVAL_MS);
     }
   }
 
   get summary(): string {
-    const seconds = this.seconds.toFixed(1);
-    return `${format(this.stored)} plants stored, ${format(this.refused)} lines refused, in ${seconds} s`;
+    const seconds = ((performance.now() - this.startedAt) / 1000).toFixed(1);
+    return `${count(this.stored, 'plant')} stored, ${count(this.refused, 'line')} refused, in ${seconds} s`;
   }
 
   /** The plant was read, and is sent next. */
   reached({ line, end }: PlantLine): void {
     this.line = line;
     this.end = end;
-    this.bar.update(end);
+  }
+
+  /** The plant was stored or refused. */
+  settled(outcome: 'stored' | 'refused'): void {
+    this[outcome]++;
+    const now = performance.now();
+    this.activeMs += Math.min(MAX_GAP_MS, now - this.respondedAt);
+    this.respondedAt = now;
   }
 
   stop(): void {
@@ -62,18 +73,40 @@ export class LoadProgress {
     this.bar.stop();
   }
 
-  private get seconds(): number {
-    return (performance.now() - this.startedAt) / 1000;
+  /** How much of the file was read, from 0 to 1; undefined if its size is not known. */
+  private get share(): number | undefined {
+    return this.size === undefined ? undefined : Math.min(1, this.end / this.size);
   }
 
-  private get text(): string {
-    const rate = (this.stored + this.refused) / this.seconds;
+  /** The most important ones first. */
+  private get parts(): string[] {
+    const { share, waitingFor } = this;
     const parts = [`${format(this.stored)} stored`, `${format(this.refused)} refused`];
-    parts.push(`${format(rate)} a second`);
-    if (this.size) parts.push(`${Math.floor((100 * this.end) / this.size)} % read`);
-    if (this.waitingFor !== '') parts.push(`waiting: ${this.waitingFor}`);
-    return parts.join(', ');
+    if (waitingFor !== '') return [...parts, `waiting: ${waitingFor}`];
+    const seconds = this.activeMs / 1000;
+    if (share !== undefined && seconds > 1) {
+      parts.push(timeLeft((seconds * (1 - share)) / share));
+    }
+    if (share !== undefined) parts.push(`${Math.floor(100 * share)} % read`);
+    if (seconds > 0) parts.push(`${format((this.stored + this.refused) / seconds)} a second`);
+    return parts;
+  }
+
+  /** Leaves out what a narrow terminal has no room for. */
+  private format(options: cliProgress.Options, width: number): string {
+    const { parts, share, waitingFor } = this;
+    const hasBar = share !== undefined && width >= MIN_WIDTH_FOR_BAR;
+    const bar = hasBar ? `${Format.BarFormat(share, options)} ` : '';
+    const room = width - bar.length;
+    while (waitingFor === '' && parts.join(', ').length > room) parts.pop();
+    return bar + parts.join(', ').slice(0, room);
   }
 }
 
-const format = (count: number) => Math.round(count).toLocaleString('en');
+const format = (number: number) => Math.round(number).toLocaleString('en');
+
+const timeLeft = (seconds: number) =>
+  seconds < 120 ? `${format(seconds)} s left` : `${format(seconds / 60)} min left`;
+
+const count = (number: number, noun: string) =>
+  `${format(number)} ${noun}${number === 1 ? '' : 's'}`;

@@ -70,14 +70,11 @@ export class Load {
       this.inFlight.pause(outcome.retryAfter);
       return false;
     }
-    this.progress.waitingFor = '';
-    if (outcome.kind === 'refused') {
-      this.progress.refused++;
-      this.refused.add(line, outcome.error, outcome.message);
-    } else {
-      this.progress.stored++;
-      this.inFlight.grow();
-    }
+    // Requests that were in flight before the pause may still succeed.
+    if (!this.inFlight.isPaused) this.progress.waitingFor = '';
+    if (outcome.kind === 'refused') this.refused.add(line, outcome.error, outcome.message);
+    else this.inFlight.grow();
+    this.progress.settled(outcome.kind);
     return true;
   }
 }

@@ -1,22 +1,16 @@
+import { isUtf8 } from 'node:buffer';
 import { pipeline, Readable } from 'node:stream';
-import { CsvError, parse, type InfoRecord } from 'csv-parse';
+import { CsvError, parse, type InfoRecord, type Options } from 'csv-parse';
 import { CommandError } from '../command-error.js';
 
 /** A plant of the file: either the JSON to send, or the reason why there is none. */
 export interface PlantLine {
-  /** The number of its (last) line, from 1. */
+  /** The number of the line in which it begins, from 1. */
   readonly line: number;
   /** The length of the file up to its end, in bytes. */
   readonly end: number;
   readonly json?: string;
   readonly problem?: string;
-}
-
-/** A record of CSV. */
-interface Row {
-  readonly id: string;
-  readonly name: string;
-  readonly tag?: string;
 }
 
 /** More than the largest BODY_LIMIT. Without a limit, a file without line breaks would fill the memory. */
@@ -28,87 +22,118 @@ const ID = /^-?(?:0|[1-9]\d*)$/;
 /**
  * Reads plants from CSV or NDJSON, without ever reading an id as a number.
  *
+ * @param name of the file, for messages
+ * @returns nothing if the text is empty, or a header alone
  * @throws CommandError when the text is neither, or no UTF-8
  */
-export async function* readPlantLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<PlantLine> {
-  const text = decode(bytes);
-  let head = '';
-  while (head.trim() === '') {
-    const next = await text.next();
-    if (next.done === true) throw new CommandError('There are no plants: the file is empty.');
-    head += next.value;
-  }
-  const all = concatenate(head, text);
-  yield* head.trimStart().startsWith('{') ? readJsonLines(all) : readCsv(all);
-}
-
-/** Without `fatal`, names in another encoding would be stored with replacement characters. */
-async function* decode(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
-  const decodeOrFail = (chunk?: Buffer) => {
-    try {
-      return decoder.decode(chunk, { stream: chunk !== undefined });
-    } catch (error) {
-      throw new CommandError(
-        'The file is not UTF-8. Convert it from its encoding, such as with: iconv -f windows-1252 -t utf-8 FILE',
-        { cause: error },
-      );
+export async function* readPlantLines(
+  bytes: AsyncIterable<Buffer>,
+  name: string,
+): AsyncGenerator<PlantLine> {
+  try {
+    const blocks = readWholeLines(bytes);
+    let head = Buffer.alloc(0);
+    while (head.toString().trim() === '') {
+      const next = await blocks.next();
+      if (next.done === true) return;
+      head = Buffer.concat([head, next.value]);
     }
-  };
-  for await (const chunk of bytes) yield decodeOrFail(chunk);
-  yield decodeOrFail();
+    const all = concatenate(head, blocks);
+    yield* head.toString().trimStart().startsWith('{') ? readJsonLines(all) : readCsv(all);
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    throw new CommandError(`${name}: ${error.message}`, { cause: error });
+  }
 }
 
-async function* concatenate(head: string, tail: AsyncIterable<string>): AsyncGenerator<string> {
+/** Unchecked, names in another encoding would be stored with replacement characters. */
+async function* readWholeLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  let line = 1;
+  let rest = Buffer.alloc(0);
+  for await (const chunk of bytes) {
+    const length = chunk.lastIndexOf('\n') + 1;
+    if (length > 0) {
+      const block = Buffer.concat([rest, chunk.subarray(0, length)]);
+      if (!isUtf8(block)) throw notUtf8(block, line);
+      yield block;
+      for (let at = -1; (at = block.indexOf('\n', at + 1)) !== -1;) line++;
+      rest = Buffer.alloc(0);
+    }
+    rest = Buffer.concat([rest, chunk.subarray(length)]);
+    if (rest.length > MAX_LINE_LENGTH) throw new CommandError(`Line ${line} is too long.`);
+  }
+  if (!isUtf8(rest)) throw notUtf8(rest, line);
+  yield rest;
+}
+
+/** @param line the number of the first line of the block */
+function notUtf8(block: Buffer, line: number): CommandError {
+  // Latin-1 has a character for every byte.
+  const lines = block.toString('latin1').split('\n');
+  const bad = lines.findIndex((text) => !isUtf8(Buffer.from(text, 'latin1')));
+  const isUtf16 = line === 1 && /^(?:\xff\xfe|\xfe\xff)/.test(lines[0]!);
+  const problem = isUtf16 ? 'The file is UTF-16' : `Line ${line + bad} is not UTF-8`;
+  const encoding = isUtf16 ? 'utf-16' : 'windows-1252';
+  return new CommandError(
+    `${problem}. Save the file as UTF-8 (in Excel: "CSV UTF-8"), or convert it from its encoding, such as with: ` +
+      `iconv -f ${encoding} -t utf-8 FILE`,
+  );
+}
+
+async function* concatenate(head: Buffer, tail: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   yield head;
   yield* tail;
 }
 
-async function* readJsonLines(text: AsyncIterable<string>): AsyncGenerator<PlantLine> {
-  let rest = '';
+async function* readJsonLines(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine> {
   let line = 0;
   let end = 0;
-  for await (const chunk of concatenate('', text)) {
-    const lines = (rest + chunk).split('\n');
-    rest = lines.pop()!;
-    for (const json of lines) {
+  for await (const block of blocks) {
+    for (const text of block.toString().split(/(?<=\n)/)) {
       line++;
-      end += Buffer.byteLength(json) + 1;
+      end += Buffer.byteLength(text);
+      const json = text.replace(/^\uFEFF|\n$/g, '');
       if (json.trim() !== '') yield { line, end, json };
     }
-    if (rest.length > MAX_LINE_LENGTH) throw new CommandError(`Line ${line + 1} is too long.`);
-  }
-  if (rest.trim() !== '') {
-    yield { line: line + 1, end: end + Buffer.byteLength(rest), json: rest };
   }
 }
 
-async function* readCsv(text: AsyncIterable<string>): AsyncGenerator<PlantLine> {
-  const parser = parse({
-    columns: checkHeader,
-    info: true,
+async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine> {
+  let header: string[] | undefined;
+  /** Each one is counted by csv-parse as a line of its own. */
+  let carriageReturns = 0;
+  /** The line after the last record, less the number of empty lines so far. */
+  let following = 1;
+  const options: Options<PlantLine, string[]> = {
+    bom: true,
     // Detected from the first line alone, a line break of the other kind would become a part of a tag.
     record_delimiter: ['\r\n', '\n'],
     relax_column_count: true,
     skip_empty_lines: true,
     max_record_size: MAX_LINE_LENGTH,
-  });
-  pipeline(Readable.from(text), parser, () => undefined);
+    on_record: (values: string[], info: InfoRecord): PlantLine | undefined => {
+      const line = following + info.empty_lines;
+      carriageReturns += values.join('').split('\r').length - 1;
+      following = info.lines - carriageReturns + 1 - info.empty_lines;
+      if (header !== undefined) return { line, end: info.bytes, ...readRow(header, values) };
+      header = checkHeader(values);
+      return undefined;
+    },
+  };
+  // The types do not know that records without columns may become anything.
+  const parser = parse(options as object);
+  pipeline(Readable.from(blocks), parser, () => undefined);
   try {
-    for await (const next of parser) {
-      const { record, info } = next as { record: Row; info: InfoRecord };
-      const result =
-        // Typed as if it were always there.
-        (info.error as CsvError | undefined) === undefined
-          ? readRow(record)
-          : { problem: 'The line has not as many values as the header.' };
-      yield { line: info.lines, end: info.bytes, ...result };
-    }
+    for await (const plant of parser) yield plant as PlantLine;
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    if (error['lines'] === 1) throw noHeader();
+    if (header === undefined) throw noHeader();
     // Where a quote is missing, nobody can say where the next plant begins.
-    throw new CommandError(`The file is not CSV: ${error.message}.`, { cause: error });
+    throw new CommandError(
+      `The plant that begins in line ${following + Number(error['empty_lines'])} is not CSV: a quote is missing, or is not ` +
+        'written twice. A value with a comma, a quote or a line break must be like this: "Acer ""Crimson King"", red"',
+      { cause: error },
+    );
   }
 }
 
@@ -129,13 +154,18 @@ function noHeader(): CommandError {
   );
 }
 
-function readRow({ id, name, tag }: Row): Pick<PlantLine, 'json' | 'problem'> {
+function readRow(header: string[], values: string[]): Pick<PlantLine, 'json' | 'problem'> {
+  if (values.length !== header.length) {
+    return { problem: 'The line has not as many values as the header.' };
+  }
+  const valueOf = (column: string) => values[header.indexOf(column)];
+  const id = valueOf('id')!;
   if (!ID.test(id)) {
     const shown = JSON.stringify(id.slice(0, 40));
     return {
       problem: `The id ${shown} is not an integer in digits without leading zeros. Spreadsheets change long ids.`,
     };
   }
-  const rest = JSON.stringify(tag === '' ? { name } : { name, tag });
+  const rest = JSON.stringify({ name: valueOf('name'), tag: valueOf('tag') || undefined });
   return { json: `{"id":${id},${rest.slice(1)}` };
 }

@@ -1,90 +1,114 @@
 import {
+  accessSync,
   closeSync,
+  constants,
   openSync,
-  readFileSync,
+  readSync,
   renameSync,
   rmSync,
   statSync,
   writeSync,
 } from 'node:fs';
+import { dirname } from 'node:path';
 import { CommandError } from '../command-error.js';
 
 const HEADER = 'line,error,message\n';
 
-/** The list of refused lines: CSV with line number, `error` and message. */
+/** The list of refused lines: CSV with line number, `error` and message. There is no list if no line is refused. */
 export class RefusedLines {
-  private isEmpty = true;
+  private readonly hasEarlierList: boolean;
   /** Where the list is written. A list of an earlier run stays until this one is known to replace it. */
   private readonly unfinished: string;
-  private readonly file: number;
+  private file: number | undefined;
 
   /**
+   * @param isChosen whether the path was given by the caller
    * @param input the file that is loaded, which must not be overwritten
-   * @throws CommandError when it cannot be written
+   * @throws CommandError when the list would destroy a file, or a chosen one cannot be written
    */
   constructor(
     readonly path: string,
+    isChosen: boolean,
     input: string | undefined,
   ) {
     if (input !== undefined && isSameFile(path, input)) {
       throw new CommandError(`--refused names the file to load: ${path}. Use another one.`);
     }
     const existing = statSync(path, { throwIfNoEntry: false });
-    if (existing?.isFile() === true && !readFileSync(path, 'utf8').startsWith(HEADER)) {
-      throw new CommandError(
-        `${path} exists, and is not a list of refused lines. Name another file with --refused.`,
-      );
-    }
+    this.hasEarlierList = existing?.isFile() === true;
     // A device, such as /dev/stderr, cannot be replaced.
-    const isReplaceable = existing === undefined || existing.isFile();
-    this.unfinished = isReplaceable ? `${path}.part` : path;
+    const isDevice = existing !== undefined && !this.hasEarlierList;
+    this.unfinished = isDevice ? path : `${path}.part`;
     try {
-      this.file = openSync(this.unfinished, 'w');
+      if (existing?.isDirectory() === true) throw Object.assign(new Error(), { code: 'EISDIR' });
+      // A folder that is read-only does no harm if no line is refused.
+      if (isChosen || this.hasEarlierList) {
+        accessSync(isDevice ? path : `${dirname(path)}/`, constants.W_OK);
+      }
+      if (this.hasEarlierList && !isList(path)) {
+        throw new CommandError(
+          `${path} exists, and is not a list of refused lines. Name another file with --refused.`,
+        );
+      }
     } catch (error) {
-      throw notWritten(path, error);
+      throw error instanceof CommandError ? error : this.notWritten(error);
     }
-    this.write(HEADER);
   }
 
+  /** Whether a line was refused, and is in the list. */
+  get isListed(): boolean {
+    return this.file !== undefined;
+  }
+
+  /** @throws CommandError when the line cannot be written */
   add(line: number, error: number, message: string): void {
-    this.isEmpty = false;
-    this.write(`${line},${error},"${message.replaceAll('"', '""')}"\n`);
+    try {
+      if (this.file === undefined) {
+        this.file = openSync(this.unfinished, 'w');
+        writeSync(this.file, HEADER);
+      }
+      writeSync(this.file, `${line},${error},"${message.replaceAll('"', '""')}"\n`);
+    } catch (cause) {
+      throw this.notWritten(cause, `Line ${line} was refused (${error}: ${message}).\n`);
+    }
   }
 
   /**
-   * Replaces the list of an earlier run. No list is left if no line was refused.
+   * Replaces the list of an earlier run.
    *
    * @param isComplete whether all lines were sent: otherwise, an empty list does not replace the earlier one
    */
   close(isComplete: boolean): void {
-    closeSync(this.file);
-    if (this.unfinished === this.path) return;
-    if (!this.isEmpty) {
-      renameSync(this.unfinished, this.path);
-      return;
+    if (this.file !== undefined) {
+      closeSync(this.file);
+      if (this.unfinished !== this.path) renameSync(this.unfinished, this.path);
+    } else if (isComplete && this.hasEarlierList) {
+      rmSync(this.path, { force: true });
     }
-    rmSync(this.unfinished);
-    if (isComplete) rmSync(this.path, { force: true });
   }
 
-  private write(text: string): void {
-    try {
-      writeSync(this.file, text);
-    } catch (error) {
-      throw notWritten(this.path, error);
-    }
+  private notWritten(cause: unknown, reason = ''): CommandError {
+    const { code } = cause as NodeJS.ErrnoException;
+    return new CommandError(
+      `${reason}The list of refused lines, ${this.path}, cannot be written (${code}). Name another file with --refused.`,
+      { cause },
+    );
+  }
+}
+
+/** Reads the beginning only, because the file may be of any size. */
+function isList(path: string): boolean {
+  const file = openSync(path, 'r');
+  try {
+    const start = Buffer.alloc(HEADER.length);
+    readSync(file, start);
+    return start.toString() === HEADER;
+  } finally {
+    closeSync(file);
   }
 }
 
 function isSameFile(a: string, b: string): boolean {
   const [first, second] = [a, b].map((path) => statSync(path, { throwIfNoEntry: false }));
   return first !== undefined && first.ino === second?.ino && first.dev === second.dev;
-}
-
-function notWritten(path: string, error: unknown): CommandError {
-  const { code } = error as NodeJS.ErrnoException;
-  return new CommandError(
-    `The list of refused lines, ${path}, cannot be written (${code}). Name another file with --refused.`,
-    { cause: error },
-  );
 }
