@@ -89,8 +89,10 @@ describe('LoadProgress', () => {
     jest.advanceTimersByTime(250);
     expect(states().at(-1)).toBe(state);
     progress.waitingFor = '50300: The database is away. Try again later, or ask its operator.';
-    progress.stop();
+    jest.advanceTimersByTime(250);
     expect(states().at(-1)).toHaveLength(columns);
+    progress.stop();
+    expect(states().at(-1)).toBe(state);
   });
 
   it('is a line every five seconds without a terminal', () => {

@@ -68,7 +68,9 @@ export class LoadProgress {
     this.respondedAt = now;
   }
 
+  /** The last state of the bar is the final count. */
   stop(): void {
+    this.waitingFor = '';
     clearInterval(this.timer);
     this.bar.stop();
   }

@@ -16,6 +16,8 @@ export interface PlantLine {
 /** More than the largest BODY_LIMIT. Without a limit, a file without line breaks would fill the memory. */
 const MAX_LINE_LENGTH = 32 * 1024 * 1024;
 
+const LINE_FEED = 0x0a;
+
 /** Not `1e3` or `5.0`, which JSON allows: a spreadsheet that writes 9.22337E+18 has rounded the id. */
 const ID = /^-?(?:0|[1-9]\d*)$/;
 
@@ -51,12 +53,12 @@ async function* readWholeLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buf
   let line = 1;
   let rest = Buffer.alloc(0);
   for await (const chunk of bytes) {
-    const length = chunk.lastIndexOf('\n') + 1;
+    const length = chunk.lastIndexOf(LINE_FEED) + 1;
     if (length > 0) {
       const block = Buffer.concat([rest, chunk.subarray(0, length)]);
       if (!isUtf8(block)) throw notUtf8(block, line);
       yield block;
-      for (let at = -1; (at = block.indexOf('\n', at + 1)) !== -1;) line++;
+      for (let at = -1; (at = block.indexOf(LINE_FEED, at + 1)) !== -1;) line++;
       rest = Buffer.alloc(0);
     }
     rest = Buffer.concat([rest, chunk.subarray(length)]);
