@@ -256,9 +256,9 @@ describe('plants load', () => {
       await until(() => gateway.requests.length > sent + 100);
       service.proxy.cut();
       // npm sends a signal again that the terminal sent to all.
-      interrupted.process.kill(signal);
-      interrupted.process.kill(signal);
+      const repeating = setInterval(() => interrupted.process.kill(signal), 1);
       await interrupted.exit();
+      clearInterval(repeating);
       expect(interrupted.process.signalCode).toBe(signal);
       expect(interrupted.stderr).toMatch(
         /Interrupted\.\nUp to line \d+: \d+ plants? stored, 0 lines refused, in .+ Running the same command again is safe: .+\n$/,
