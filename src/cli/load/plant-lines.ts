@@ -130,10 +130,11 @@ async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     if (header === undefined) throw noHeader();
+    const line = following + Number(error['empty_lines']);
     // Where a quote is missing, nobody can say where the next plant begins.
     throw new CommandError(
-      `The plant that begins in line ${following + Number(error['empty_lines'])} is not CSV: a quote is missing, or is not ` +
-        'written twice. A value with a comma, a quote or a line break must be like this: "Acer ""Crimson King"", red"',
+      `The plant that begins in line ${line} is not CSV: a quote is missing, or is not written twice. ` +
+        'A value with a comma, a quote or a line break must be like this: "Acer ""Crimson King"", red"',
       { cause: error },
     );
   }
