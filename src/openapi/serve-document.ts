@@ -37,7 +37,7 @@ export function serveDocument(app: NestExpressApplication, baseUrl: string | und
       response.sendFile(file, { root });
     });
   }
-  // For the page, whose browser alone knows the scheme and the path prefix of a proxy: a relative address is right there.
+  // The page gets a relative address, because only its browser knows the scheme and the path prefix of a proxy.
   const document = buildDocument(app, baseUrl ?? '..');
   express.get('/docs/openapi.json', (_request: Request, response: Response) => {
     response.json(document);
