@@ -1,4 +1,5 @@
 const { PLANT_STORE_URL = 'http://127.0.0.1:3000', PLANT_STORE_TOKEN: token } = process.env;
+if (!token) throw new Error('Set PLANT_STORE_TOKEN to a token of the Plant Store.');
 const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
 const [id, name, tag] = process.argv.slice(2);
 // A number would round the id; BigInt('') would be 0. Where JSON.rawJSON is missing (Node before 22, browsers before 2025), join strings.
@@ -7,13 +8,12 @@ const body = JSON.rawJSON
   : `{"id":${BigInt(id || 'ID')},${JSON.stringify({ name, tag }).slice(1)}`;
 for (let attempt = 1; attempt <= 10; attempt++) {
   const request = { method: 'POST', headers, body, signal: AbortSignal.timeout(10_000) };
-  // Without a response, the plant may be stored or not: send the same plant again, never with another id.
   const response = await fetch(`${PLANT_STORE_URL}/plants`, request).catch(() => undefined);
-  if (response?.ok) process.exit();
   if (response && ![429, 503].includes(response.status)) {
-    const { error, message } = await response.json();
-    throw new Error(error === 40006 ? `The id ${id} is taken.` : `${error}: ${message}`);
-  }
+    const json = await response.json().catch(() => ({ message: `${response.status}: no JSON` }));
+    if (response.ok && json.name === name) process.exit();
+    throw new Error(json.error === 40006 ? `The id ${id} is taken.` : json.message);
+  } // Without a response, the plant may be stored or not: send the same plant again, never with another id.
   const seconds = response?.headers.get('retry-after') ?? 1;
   await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 }

@@ -1,5 +1,7 @@
-import { expect, it } from '@jest/globals';
-import { startService } from './setup/service.js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parse as parseYaml } from 'yaml';
+import { sendRaw } from './setup/raw-http.js';
+import { startService, type TestService } from './setup/service.js';
 
 interface Document {
   readonly servers: readonly { readonly variables: { readonly base_url: { default: string } } }[];
@@ -29,14 +31,63 @@ it.each([
   }
 });
 
-it('BASE_URL becomes the default of base_url', async () => {
+const defaultIn = (document: unknown) =>
+  (document as Document).servers[0]!.variables.base_url.default;
+
+it('BASE_URL becomes the default of base_url, whatever address the request used', async () => {
   const service = await startService({ BASE_URL: 'https://plants.example.org/store/' });
   try {
-    const { body } = await service.request('/openapi.json');
-    expect((body as Document).servers[0]!.variables.base_url.default).toBe(
-      'https://plants.example.org/store',
-    );
+    for (const path of ['/openapi.json', '/docs/openapi.json']) {
+      const { body } = await service.request(path);
+      expect(defaultIn(body)).toBe('https://plants.example.org/store');
+    }
   } finally {
     await service.close();
   }
+});
+
+describe('without BASE_URL, the default of base_url', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService({ TRUSTED_PROXY_HOPS: '1' });
+  });
+  afterAll(() => service.close());
+
+  it.each([
+    [['Host: plants.example.org'], 'http://plants.example.org'],
+    [['Host: Plants.example.org:8080'], 'http://plants.example.org:8080'],
+    [['Host: [::1]:3000'], 'http://[::1]:3000'],
+    [['Host: a', 'X-Forwarded-Proto: https'], 'https://a'],
+    [['Host: a', 'X-Forwarded-Proto: javascript'], 'http://a'],
+    [['Host: a', 'X-Forwarded-Host: evil.example.org'], 'http://a'],
+    [['Host: a:99999'], '.'],
+    [['Host: '], '.'],
+  ])('is the address of the request: %j', async (lines, expected) => {
+    for (const [path, parse] of [
+      ['/openapi.json', (text: string) => JSON.parse(text) as unknown],
+      ['/openapi.yaml', (text: string) => parseYaml(text) as unknown],
+    ] as const) {
+      const head = [`GET ${path} HTTP/1.1`, ...lines].join('\r\n');
+      const { body, headers } = await sendRaw(service.port, `${head}\r\n\r\n`);
+      expect(defaultIn(parse(body))).toBe(expected);
+      expect(headers['cache-control']).toBe('no-store');
+    }
+  });
+
+  it('is relative in the document of the page, which may be behind a path prefix', async () => {
+    const { body } = await service.request('/docs/openapi.json');
+    expect(defaultIn(body)).toBe('..');
+  });
+
+  it('does not depend on X-Forwarded-Proto without a trusted proxy', async () => {
+    const direct = await startService();
+    try {
+      const headers = { 'x-forwarded-proto': 'https' };
+      const { body } = await direct.request('/openapi.json', { headers });
+      expect(defaultIn(body)).toBe(direct.url);
+    } finally {
+      await direct.close();
+    }
+  });
 });

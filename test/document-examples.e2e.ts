@@ -101,6 +101,16 @@ describe('the examples of errors in the OpenAPI document', () => {
     expect(JSON.parse(body)).toEqual(value);
   });
 
+  // Otherwise, Swagger UI would invent a message from the schema.
+  it('are there for every error response, and those of 5XX are those of 500 and 503', () => {
+    const examplesOf = (status: string) =>
+      documented[status]!.content['application/json']!.examples ?? {};
+    for (const status of Object.keys(documented).filter((it) => it !== '200')) {
+      expect(Object.keys(examplesOf(status))).not.toEqual([]);
+    }
+    expect({ ...examplesOf('500'), ...examplesOf('503') }).toMatchObject(examplesOf('5XX'));
+  });
+
   it('stand for every error with the status of a documented response', () => {
     const statuses = Object.keys(documented).filter((it) => /^[45]\d\d$/.test(it));
     const expected = Object.values(ErrorCode).filter((it) =>

@@ -73,8 +73,18 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
   ])('%s', async (_kind, bytes, status, error) => {
     const response = await sendRaw(service.port, bytes);
     expect(response.status).toBe(status);
-    expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(response.headers).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
     expect(JSON.parse(response.body)).toEqual({ error, message: expect.any(String) });
+  });
+
+  it('a request with an unknown expectation keeps the id that its client gave it', async () => {
+    const lines = ['Host: x', 'Expect: tea', 'X-Request-Id: order-1'];
+    const head = ['POST /plants HTTP/1.1', ...lines].join('\r\n');
+    const response = await sendRaw(service.port, `${head}\r\n\r\n`);
+    expect(response).toMatchObject({ status: 417, headers: { 'x-request-id': 'order-1' } });
   });
 
   const head = (lines: string[]) =>
@@ -255,7 +265,10 @@ describe('a client that is too slow', () => {
     ],
   ])('gets 40800 for a request %s', async (_kind, bytes) => {
     const response = await sendRaw(service.port, bytes());
-    expect(response).toMatchObject({ status: 408, headers: { connection: 'close' } });
+    expect(response).toMatchObject({
+      status: 408,
+      headers: { connection: 'close', 'x-request-id': expect.any(String) },
+    });
     expect(JSON.parse(response.body)).toEqual({ error: 40800, message: expect.any(String) });
   });
 

@@ -1,9 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { runProgram } from './setup/command.js';
+import { ROOT, runProgram } from './setup/command.js';
 import { startService } from './setup/service.js';
 
 const dockerfile = readFileSync('Dockerfile', 'utf8');
@@ -44,4 +46,17 @@ describe('the image', () => {
     await once(server.listen(0), 'listening');
     expect(await check((server.address() as AddressInfo).port)).not.toBe(0);
   });
+});
+
+it.each([
+  ['1.2.1', ['v1.2.0', 'v1.2.1'], '1.2.1 1'],
+  // Versions are not in the order of letters.
+  ['1.10.0', ['v1.9.0', 'v1.10.0', 'v2.0.0'], '1.10.0 1'],
+  ['1.1.5', ['v1.1.5', 'v1.2.0'], '1.1.5'],
+  ['1.9.1', ['v1.9.1', 'v1.10.0'], '1.9.1'],
+  ['2.0.0', ['v1.9.0', 'v2.0.0', 'v2.1.0-rc.1', 'v10.0.0'], '2.0.0 2'],
+])('the image of release %s, with the Git tags %j, gets the tags %s', (version, gitTags, tags) => {
+  const script = join(ROOT, '.ci/image-tags');
+  const input = gitTags.join('\n');
+  expect(execFileSync(script, [version], { input, encoding: 'utf8' })).toBe(`${tags}\n`);
 });

@@ -126,6 +126,15 @@ describe('logs and traces of a running service', () => {
     expect(await entryOf('order-2')).toMatchObject({ level: 30, status: 400, error: 40005 });
   });
 
+  it('a request that the HTTP parser refused has a log entry with the id in its response', async () => {
+    const { headers } = await sendRaw(Number(new URL(url).port), 'garbage\r\n\r\n');
+    expect(await entryOf(headers['x-request-id']!)).toMatchObject({
+      route: 'unparsed',
+      status: 400,
+      error: 40000,
+    });
+  });
+
   it('in an outage, the log entry of each request is short, and the cause is logged less often, with a count', async () => {
     const ids = Array.from({ length: 30 }, (_, i) => `outage-${i}`);
     proxy.cut();

@@ -7,7 +7,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { ROOT, runProgram, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 
-const BUILD_SETTINGS = ['tsconfig.json', 'tsconfig.build.json', 'nest-cli.json'];
+const BUILD_SETTINGS = [
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'tsconfig.dev.json',
+  'nest-cli.json',
+];
 
 const NAME = `Anna's  "green\\house" $HOME * \`id\``;
 
@@ -177,6 +182,20 @@ describe('./plant-store', () => {
       expect(await start()).toEqual({ ...built, stdout: 'the log\n' });
       expect(await start()).toEqual({ ...notBuilt, stdout: 'the log\n' });
       expect(await command()).toMatchObject(notBuilt);
+    });
+
+    it('npm run start:dev leaves the build of ./plant-store alone', async () => {
+      const main = "process.on('SIGTERM', () => process.exit()); setInterval(() => {}, 1000);\n";
+      await writeFile(join(folder, 'src/main.ts'), `${main}console.log('started');\n`);
+      expect(await command()).toMatchObject(built);
+      const dev = runProgram('npm', ['run', '-s', 'start:dev'], {}, folder);
+      try {
+        await dev.waitFor(/started/);
+        expect(await command()).toEqual({ ...notBuilt, stdout: 'a result\n' });
+      } finally {
+        dev.process.kill('SIGTERM');
+        await dev.exit();
+      }
     });
 
     it('npm run start:dev rebuilds after a change, and starts the service when the one before it has ended', async () => {

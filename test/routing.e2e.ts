@@ -97,6 +97,7 @@ describe('every route needs a token', () => {
       'get /docs',
       'get /docs/',
       'get /docs/icon.svg',
+      'get /docs/openapi.json',
       'get /docs/page.css',
       'get /docs/page.js',
       'get /docs/swagger-ui-bundle.js',

@@ -20,7 +20,7 @@ export function respondToParserErrors(server: Server): void {
       ErrorCode.expectationFailed,
       'Only Expect: 100-continue is understood.',
     );
-    server.emit(UNPARSED_EVENT, error);
+    server.emit(UNPARSED_EVENT, error, response);
     sendError(request, response, error);
   });
 
@@ -78,9 +78,9 @@ function errorOfParser(error: NodeJS.ErrnoException): ServiceError {
 /** Sends an Error on a connection that has no response object, and closes it. */
 function sendRaw(server: Server, socket: Socket, error: ServiceError): void {
   if (!socket.writable) return;
-  server.emit(UNPARSED_EVENT, error);
   const request = new IncomingMessage(socket);
   const response = new ServerResponse(request);
+  server.emit(UNPARSED_EVENT, error, response);
   response.setHeader('Connection', 'close');
   response.assignSocket(socket);
   sendError(request, response, error);

@@ -87,7 +87,7 @@ function refuseUnroutable(request: Request, response: Response, server: Server):
       thrown === undefined
         ? new ServiceError(ErrorCode.badRequest, 'The target of the request is not a path.')
         : toServiceError(thrown);
-    server.emit(UNPARSED_EVENT, error);
+    server.emit(UNPARSED_EVENT, error, response);
     sendError(request, response, error);
   };
 }

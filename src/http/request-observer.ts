@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Inject, Injectable } from '@nestjs/common';
 import { SpanStatusCode } from '@opentelemetry/api';
 import type { NextFunction, Request, Response } from 'express';
@@ -13,7 +13,7 @@ import { startRequestSpan, withRequestSpan } from '../tracing/tracing.js';
 import { CauseLog } from './cause-log.js';
 import { whenClosed } from './when-closed.js';
 
-/** Emitted on the server, with the ServiceError of a response that no middleware sees. */
+/** Emitted on the server, with a ServiceError and its response, before a response that no middleware sees. */
 export const UNPARSED_EVENT = 'unparsed';
 
 /** From a millisecond to the default of REQUEST_TIMEOUT_MS. */
@@ -53,12 +53,14 @@ export class RequestObserver {
     });
   }
 
-  /** Logs and counts error responses that no middleware sees, and counts connections beyond the limit. */
+  /** Names, logs and counts error responses that no middleware sees, and counts connections beyond the limit. */
   watch(server: Server): void {
-    server.on(UNPARSED_EVENT, ({ code }: ServiceError) => {
+    server.on(UNPARSED_EVENT, ({ code }: ServiceError, response: ServerResponse) => {
       const status = statusOf(code);
+      const requestId = requestIdOf(response.req);
+      response.setHeader('X-Request-Id', requestId);
       this.durations.observe({ route: UNPARSED, method: 'other', status }, 0);
-      this.logger.info({ route: UNPARSED, status, error: code }, 'request');
+      this.logger.info({ requestId, route: UNPARSED, status, error: code }, 'request');
     });
     server.on('drop', () => this.drops.inc());
   }
@@ -125,7 +127,7 @@ export class RequestObserver {
 }
 
 /** The id that the client or a proxy sent in `X-Request-Id`, or a new one. */
-function requestIdOf({ headers }: Request): string {
+function requestIdOf({ headers }: IncomingMessage): string {
   const id = headers['x-request-id'];
   return typeof id === 'string' && WELL_FORMED_ID.test(id) ? id : randomUUID();
 }

@@ -25,18 +25,7 @@ export function buildDocument(app: INestApplication, baseUrl: string): OpenAPIOb
       contact: { name: 'The operator of the service' },
       license: LICENSE,
     },
-    servers: [
-      {
-        url: '{base_url}',
-        variables: {
-          base_url: {
-            default: baseUrl,
-            description:
-              'Where the service is reached; a relative address is relative to the document',
-          },
-        },
-      },
-    ],
+    servers: serversAt(baseUrl),
     security: [{ bearerAuth: [] }],
     tags: [{ name: 'plants', description: 'Plants, each with an id that the client chooses' }],
   };
@@ -62,6 +51,12 @@ export function buildDocument(app: INestApplication, baseUrl: string): OpenAPIOb
       schemas: withInheritance(components?.schemas as Record<string, Schema>),
     },
   };
+}
+
+/** @param baseUrl the default of the server variable `base_url`, without a slash at the end */
+export function serversAt(baseUrl: string): NonNullable<OpenAPIObject['servers']> {
+  const description = 'Where the service is reached';
+  return [{ url: '{base_url}', variables: { base_url: { default: baseUrl, description } } }];
 }
 
 /**

@@ -5,10 +5,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { SwaggerModule } from '@nestjs/swagger';
 import type { Application, NextFunction, Request, Response } from 'express';
 import { securityHeaders } from '../http/security-headers.js';
-import { buildDocument } from './document.js';
-
-/** Relative to the document: clients use the address from which they read it, including a path prefix of a proxy. */
-const RELATIVE_BASE_URL = '.';
+import { buildDocument, serversAt } from './document.js';
 
 const PAGE = fileURLToPath(new URL('page', import.meta.url));
 const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
@@ -40,12 +37,34 @@ export function serveDocument(app: NestExpressApplication, baseUrl: string | und
       response.sendFile(file, { root });
     });
   }
-  SwaggerModule.setup('docs', app, buildDocument(app, baseUrl ?? RELATIVE_BASE_URL), {
+  // The page gets a relative address, because only its browser knows the scheme and the path prefix of a proxy.
+  const document = buildDocument(app, baseUrl ?? '..');
+  express.get('/docs/openapi.json', (_request: Request, response: Response) => {
+    response.json(document);
+  });
+  SwaggerModule.setup('docs', app, document, {
     jsonDocumentUrl: 'openapi.json',
     yamlDocumentUrl: 'openapi.yaml',
+    // Linters and programs that read the document from a file need an absolute address.
+    patchDocumentOnRequest: (request, response, shared) => {
+      // A cache must not give one client the address that another one used.
+      (response as Response).set('Cache-Control', 'no-store');
+      return { ...shared, servers: serversAt(baseUrl ?? addressOf(request as Request)) };
+    },
     // The page of the library has no viewport for phones, and inline styles.
     ui: false,
   });
+}
+
+/**
+ * The address of the request, without a path prefix, which only a proxy knows. X-Forwarded-Host is not used: proxies pass
+ * it on from clients.
+ *
+ * @returns a relative address if the request has no usable Host
+ */
+function addressOf({ headers, secure }: Request): string {
+  const address = `${secure ? 'https' : 'http'}://${headers.host ?? ''}`;
+  return URL.canParse(address) ? new URL(address).origin : '.';
 }
 
 /**

@@ -66,9 +66,9 @@ export function CreatePlantResponses(): MethodDecorator {
     ),
     errorResponse(
       '5XX',
-      'Any other failure of the service; sending the same plant again is safe',
+      'Any failure of the service, such as 500 and 503; sending the same plant again is safe',
       headers('X-Request-Id'),
-      [],
+      [internal(), databaseUnavailable()],
     ),
   );
 }
@@ -84,7 +84,7 @@ function errorResponse(
     type: ErrorDto,
     description,
     headers,
-    ...(errors.length > 0 && { examples: Object.fromEntries(errors.map(exampleOf)) }),
+    examples: Object.fromEntries(errors.map(exampleOf)),
   });
 }
 

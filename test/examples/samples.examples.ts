@@ -105,12 +105,13 @@ afterAll(async () => {
   await service.close();
 });
 
-async function run(sample: Sample, plant: StoredPlant, token = service.token) {
+async function run(sample: Sample, plant: StoredPlant, env: Record<string, string> = {}) {
   const [program, ...args] = sample.command(plant);
   const command = runProgram(program!, args, {
     LANG: 'C.UTF-8',
     PLANT_STORE_URL: gateway.url,
-    PLANT_STORE_TOKEN: token,
+    PLANT_STORE_TOKEN: service.token,
+    ...env,
   });
   const exitCode = await command.exit();
   return { exitCode, output: command.stdout + command.stderr };
@@ -135,6 +136,9 @@ it('store-plant.ts fits the types of the document, and with a number as its id i
   );
   expect(check).toMatchObject({ status: 0, stdout: '' });
 });
+
+/** The names of errors that say nothing to a person who only runs a sample. */
+const RAW = /SyntaxError|TypeError|KeyError|JSONDecode|JsonParse|NullPointer|Traceback/;
 
 describe.each(Object.keys(samples))('%s', (name) => {
   const sample = samples[name]!;
@@ -176,9 +180,30 @@ describe.each(Object.keys(samples))('%s', (name) => {
     const taken = await run(sample, { ...plant!, name: 'other' });
     expect(taken.exitCode).not.toBe(0);
     expect(taken.output).toMatch(/The id .*is taken\./);
-    const unauthorized = await run(sample, plant!, 'wrong');
+    const unauthorized = await run(sample, plant!, { PLANT_STORE_TOKEN: 'wrong' });
     expect(unauthorized.exitCode).not.toBe(0);
     expect(unauthorized.output).toMatch(/40101|token/);
     expect(await service.storedPlants()).toEqual([plant]);
+  });
+
+  test.each([502, 200])(title('says so when a %d is not JSON'), async (status) => {
+    // curl repeats a 502 ten times.
+    const fault = { status, body: '<html>\n<h1>Oops</h1>' };
+    gateway.faults.push(...Array<typeof fault>(11).fill(fault));
+    const { exitCode, output } = await run(sample, PLANTS[0]!);
+    expect(exitCode).not.toBe(0);
+    expect(output).toMatch(
+      /Error: No JSON\.|does not respond|\b(502|200): (no JSON|not|<html>)|\) (502|200) <html>/,
+    );
+    expect(output).not.toMatch(RAW);
+    expect(await service.storedPlants()).toEqual([]);
+  });
+
+  test(title('names the variable when there is no token'), async () => {
+    const { exitCode, output } = await run(sample, PLANTS[0]!, { PLANT_STORE_TOKEN: undefined! });
+    expect(exitCode).not.toBe(0);
+    expect(output).toMatch(/Set PLANT_STORE_TOKEN|PLANT_STORE_TOKEN: Set it/);
+    expect(output).not.toMatch(RAW);
+    expect(gateway.requests).toEqual([]);
   });
 });

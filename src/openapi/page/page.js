@@ -42,6 +42,8 @@ const plantStorePlugin = () => ({
     InfoContainer: within('section', { 'aria-label': 'Description' }),
     authorizationPopup: within('div', { role: 'dialog', 'aria-label': 'Authorize' }),
     CloseIcon: withProps({ 'aria-hidden': false, 'aria-label': 'Close the dialog', role: 'img' }),
+    // The link below the title.
+    InfoUrl: withProps({ url: './openapi.json' }),
     TextArea: withProps({ 'aria-label': 'Request body' }),
     ExamplesSelect: within('div', {
       ref: (div) => div?.querySelector('select')?.setAttribute('aria-label', 'Example'),
@@ -51,8 +53,8 @@ const plantStorePlugin = () => ({
 
 SwaggerUIBundle({
   dom_id: '#swagger-ui',
-  // A relative `base_url` is resolved against this URL; only the browser knows the path prefix of a proxy.
-  url: './openapi.json',
+  // A relative `base_url` is resolved against this URL.
+  url: './docs/openapi.json',
   plugins: [plantStorePlugin],
   deepLinking: true,
   docExpansion: 'full',
