@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { anyBody } from './setup/arbitrary-bodies.js';
 import { anyInt64, anyStorableText } from './setup/arbitrary-json.js';
+import { anyHistory } from './setup/arbitrary-histories.js';
 import { verdictOn, type ExpectedPlant, type Verdict } from './setup/contract-oracle.js';
+import { playHistory } from './setup/play-history.js';
 import { forAll, PROPERTY_TIMEOUT_MS } from './setup/properties.js';
 import type { RawResponse } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
@@ -15,8 +17,13 @@ describe('for any input', () => {
 
   beforeAll(async () => {
     // These tests do not concern the time-out, and a busy machine must not cause one.
-    service = await startService({ BODY_LIMIT: String(LIMIT), DATABASE_TIMEOUT_MS: '20000' });
+    service = await startService({
+      BODY_LIMIT: String(LIMIT),
+      AUTH_FAILURES_PER_MINUTE: '1000000',
+      DATABASE_TIMEOUT_MS: '20000',
+    });
   });
+  beforeEach(() => service.database.query('TRUNCATE plants'));
   afterAll(() => service.close());
 
   const anyRequest = fc.record({
@@ -80,6 +87,15 @@ describe('for any input', () => {
           );
         },
       ),
+    PROPERTY_TIMEOUT_MS,
+  );
+
+  it(
+    'clients, resets, cuts and restarts leave rows that explain every response',
+    () =>
+      forAll(anyHistory, async (steps) => {
+        expect(await playHistory(service, steps)).toEqual([]);
+      }),
     PROPERTY_TIMEOUT_MS,
   );
 });
