@@ -3,10 +3,9 @@ import fc from 'fast-check';
 import { anyBody } from './setup/arbitrary-bodies.js';
 import { anyInt64, anyStorableText } from './setup/arbitrary-json.js';
 import { anyHistory } from './setup/arbitrary-histories.js';
-import { verdictOn, type ExpectedPlant, type Verdict } from './setup/contract-oracle.js';
+import { expectRows, Model } from './setup/model.js';
 import { playHistory } from './setup/play-history.js';
 import { forAll, PROPERTY_TIMEOUT_MS } from './setup/properties.js';
-import type { RawResponse } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 import { bytesOf, sendInPieces } from './setup/wire.js';
 
@@ -46,15 +45,11 @@ describe('for any input', () => {
         await service.database.query('TRUNCATE plants');
         const bytes = Buffer.concat(requests.map((request) => bytesOf(service.token, request)));
         const responses = await sendInPieces(service.port, bytes, cuts, requests.length);
-        const rows = new Map<string, ExpectedPlant>();
-        responses.forEach((response, i) => {
-          const verdict = verdictAfter(rows, requests[i]!.body);
-          expectVerdict(response, verdict);
-          if ('plant' in verdict) rows.set(verdict.plant.id, verdict.plant);
-        });
+        const model = new Model(LIMIT);
+        responses.forEach((response, i) => model.expectResponse(requests[i]!.body, response));
         const isClosed = responses.at(-1)?.headers['connection'] === 'close';
         expect(responses.length === requests.length || isClosed).toBe(true);
-        expect(await rowsInBytes(service)).toEqual(rowsOf(rows.values()));
+        await model.expectRows(service);
       }),
     PROPERTY_TIMEOUT_MS,
   );
@@ -82,8 +77,9 @@ describe('for any input', () => {
           expect(responses.map(({ status, body }) => ({ status, body }))).toEqual(
             sent.map((body) => ({ status: 200, body })),
           );
-          expect(await rowsInBytes(service)).toEqual(
-            rowsOf(plants.map(({ id, name, tag }) => ({ id: String(id), name, tag: tag ?? null }))),
+          await expectRows(
+            service,
+            plants.map(({ id, name, tag }) => ({ id: String(id), name, tag: tag ?? null })),
           );
         },
       ),
@@ -99,47 +95,3 @@ describe('for any input', () => {
     PROPERTY_TIMEOUT_MS,
   );
 });
-
-/** @param rows that are stored already */
-function verdictAfter(rows: ReadonlyMap<string, ExpectedPlant>, body: Buffer): Verdict {
-  const verdict = verdictOn(body, LIMIT);
-  if (!('plant' in verdict)) return verdict;
-  const { plant } = verdict;
-  const stored = rows.get(plant.id) ?? plant;
-  const isSame = stored.name === plant.name && stored.tag === plant.tag;
-  return isSame ? verdict : { error: 40006 };
-}
-
-function expectVerdict({ status, body }: RawResponse, verdict: Verdict): void {
-  const json = JSON.parse(Buffer.from(body, 'latin1').toString('utf8')) as { message: string };
-  if ('plant' in verdict) {
-    const { name, tag } = verdict.plant;
-    expect({ status, json }).toEqual({
-      status: 200,
-      json: tag === null ? { name } : { name, tag },
-    });
-    return;
-  }
-  const { error, fields } = verdict;
-  expect({ status, json }).toEqual({ status: 400, json: { error, message: expect.any(String) } });
-  if (fields === undefined) return;
-  const named = json.message.match(/(?<=[:;] )\w+(?= (?:must|is missing|contains))/g) ?? [];
-  expect(named.filter((field) => field !== 'it').sort()).toEqual(fields);
-}
-
-/** All rows, with the bytes of their texts. */
-function rowsInBytes({ database }: TestService): Promise<ExpectedPlant[]> {
-  return database.query<ExpectedPlant>(
-    `SELECT id::text AS id, encode(convert_to(name, 'UTF8'), 'hex') AS name,
-       encode(convert_to(tag, 'UTF8'), 'hex') AS tag
-     FROM plants ORDER BY plants.id`,
-  );
-}
-
-/** The plants as rowsInBytes gives them. */
-function rowsOf(plants: Iterable<ExpectedPlant>): ExpectedPlant[] {
-  const hex = (text: string) => Buffer.from(text, 'utf8').toString('hex');
-  return [...plants]
-    .map(({ id, name, tag }) => ({ id, name: hex(name), tag: tag === null ? null : hex(tag) }))
-    .sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
-}
