@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 /** The runs of each property. */
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 40);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
 
 /** Ends only runs that hang: the longest run takes a second on an idle machine. */
 const RUN_LIMIT_MS = 30_000;
