@@ -11,10 +11,11 @@ export type Step = { readonly turns: number } & (
       readonly part: number;
       readonly after: number;
     }
-  | { readonly kind: 'cut' | 'restore' | 'restart' | 'settle' }
+  | { readonly kind: 'cut' | 'freeze' | 'restore' | 'restart' | 'settle' }
 );
 
-const turns = fc.nat(20);
+/** Often none, so that plants share a batch. */
+const turns = fc.oneof(fc.constant(0), fc.nat(20));
 
 /** Few, so that there are repeats and conflicts; the id is one of four. */
 const plant = fc
@@ -42,7 +43,7 @@ const step = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      kind: fc.constantFrom('cut' as const, 'restore' as const, 'settle' as const),
+      kind: fc.constantFrom('cut', 'freeze', 'restore', 'settle'),
       turns,
     }),
   },

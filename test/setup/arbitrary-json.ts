@@ -130,8 +130,8 @@ const manyEmpty = fc
   .map((empty) => `[${Array<string>(600).fill(empty).join()}]`);
 
 /** An array or object of nearly the greatest depth. The plant around it is one level, too. */
-const deep = fc
-  .tuple(fc.integer({ min: 508, max: 513 }), fc.constantFrom(['[', ']'], ['{"a":', '}']))
+export const anyDeepValue = fc
+  .tuple(fc.integer({ min: 510, max: 512 }), fc.constantFrom(['[', ']'], ['{"a":', '}']))
   .map(([depth, [open, close]]) => `${open.repeat(depth)}1${close.repeat(depth)}`);
 
 const { value } = fc.letrec<{ value: string; leaf: string }>((tie) => ({
@@ -140,7 +140,7 @@ const { value } = fc.letrec<{ value: string; leaf: string }>((tie) => ({
     { weight: 3, arbitrary: anyString },
     { weight: 2, arbitrary: fc.constantFrom('true', 'false', 'null') },
     { weight: 1, arbitrary: fc.constantFrom('nul', 'True', 'undefined', '') },
-    { weight: 1, arbitrary: deep },
+    { weight: 1, arbitrary: anyDeepValue },
     { weight: 1, arbitrary: fc.oneof(fc.constantFrom('[]', '{}'), manyEmpty) },
   ),
   value: fc.oneof(

@@ -84,6 +84,10 @@ export async function playHistory(
         await restarting;
         service.proxy.cut();
         break;
+      case 'freeze':
+        await restarting;
+        service.proxy.freeze();
+        break;
       case 'restore':
         service.proxy.restore();
         break;
@@ -93,11 +97,12 @@ export async function playHistory(
         restarting = service.restart();
         break;
       case 'settle':
+        service.proxy.restore();
         await Promise.all(inFlight.splice(0));
     }
   }
-  await Promise.all([restarting, ...inFlight]);
   service.proxy.restore();
+  await Promise.all([restarting, ...inFlight]);
   for (const name of ['plant_store_pending_requests', 'plant_store_batch_waiting']) {
     await until(async () => (await service.metric(name)) === 0);
   }

@@ -25,19 +25,23 @@ export function bytesOf(token: string, { body, chunks }: WireRequest): Buffer {
 /**
  * Sends bytes in pieces on a new connection, and reads `count` responses, or fewer if the server closes the connection.
  *
- * @param cuts where the bytes are cut; any numbers, of which the remainder counts
+ * @param cuts where the bytes are cut: any numbers, of which the remainder counts; or the length of all pieces
  */
 export async function sendInPieces(
   port: number,
   bytes: Buffer,
-  cuts: readonly number[],
+  cuts: readonly number[] | number,
   count: number,
 ): Promise<RawResponse[]> {
   const socket = await openConnection(port);
   socket.setNoDelay(true);
   try {
     const responses = readResponses(socket, count);
-    const ends = [...cuts.map((cut) => cut % bytes.length), bytes.length].sort((a, b) => a - b);
+    const positions =
+      typeof cuts === 'number'
+        ? Array.from({ length: Math.floor(bytes.length / cuts) }, (_, i) => i * cuts)
+        : cuts.map((cut) => cut % bytes.length);
+    const ends = [...positions, bytes.length].sort((a, b) => a - b);
     let start = 0;
     for (const end of ends) {
       socket.write(bytes.subarray(start, end));
