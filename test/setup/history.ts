@@ -7,13 +7,17 @@ export interface SentPlant {
   readonly tag?: string;
 }
 
-/** A plant that was sent, with the outcome: 200, or the number of the error. */
+/** A plant that was sent, with the outcome: 200, the number of the error, or 0 if there was no response. */
 export interface Sent extends SentPlant {
   readonly outcome: number;
 }
 
 /** @returns the outcome: 200, or the number of the error */
-export async function send({ url }: BuiltService, token: string, plant: SentPlant): Promise<Sent> {
+export async function send(
+  { url }: Pick<BuiltService, 'url'>,
+  token: string,
+  plant: SentPlant,
+): Promise<Sent> {
   const response = await fetch(`${url}/plants`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -36,21 +40,29 @@ export interface StoredRow {
  * @returns a sentence for each contradiction
  */
 export function contradictions(history: readonly Sent[], rows: readonly StoredRow[]): string[] {
+  // A request that got a 4xx was refused for good; after another error, or none, its plant may be stored.
+  const mayBeStored = history.filter(({ outcome }) => outcome < 40000 || outcome >= 50000);
+  const unexplained = rows.filter((row) => !mayBeStored.some((sent) => isRowOf(sent, row)));
+  return [
+    ...falseOutcomes(history, rows),
+    ...unexplained.map(({ id }) => `${id}: stored, but never sent, or refused`),
+  ];
+}
+
+/** @returns a sentence for each plant that is not stored although it got 200, or got 40006 without a different plant */
+export function falseOutcomes(history: readonly Sent[], rows: readonly StoredRow[]): string[] {
   const stored = new Map(rows.map((row) => [Number(row.id), row]));
-  const isStored = ({ id, name, tag }: Sent) => {
-    const row = stored.get(id);
-    return row?.name === name && row.tag === (tag ?? null);
-  };
-  const problems: string[] = [];
-  for (const sent of history) {
+  return history.flatMap((sent) => {
     const { id, outcome } = sent;
-    if (outcome === 200 && !isStored(sent)) problems.push(`${id}: 200, but not stored`);
-    if (outcome === 40006 && (!stored.has(id) || isStored(sent)))
-      problems.push(`${id}: refused, although no different plant is stored`);
-  }
-  const known = new Set(history.filter(isStored).map(({ id }) => id));
-  for (const id of stored.keys()) {
-    if (!known.has(id)) problems.push(`${id}: stored, but never sent`);
-  }
-  return problems;
+    const row = stored.get(id);
+    const isStored = row !== undefined && isRowOf(sent, row);
+    if (outcome === 200 && !isStored) return [`${id}: 200, but not stored`];
+    return outcome === 40006 && (row === undefined || isStored)
+      ? [`${id}: refused, although no different plant is stored`]
+      : [];
+  });
+}
+
+function isRowOf(sent: SentPlant, row: StoredRow): boolean {
+  return sent.id === Number(row.id) && sent.name === row.name && (sent.tag ?? null) === row.tag;
 }

@@ -40,6 +40,8 @@ export interface TestService {
   metric(name: string): Promise<number>;
   /** All rows, in the order of their ids. */
   storedPlants(): Promise<StoredPlant[]>;
+  /** Stops the service, without time for the requests in flight, and starts it again on the same port. */
+  restart(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -56,8 +58,10 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
   const databaseConfig = { ...config.database, url: config.database.url! };
   // Test files that start at the same time on one server wait for each other's migrations.
   await prepareDatabase(databaseConfig, () => undefined);
-  const app = await createApp({ ...config, database: databaseConfig });
+  const create = () => createApp({ ...config, database: databaseConfig });
+  let app = await create();
   const url = await listen(app, config.http);
+  const port = Number(new URL(url).port);
   const token = await app.get(AccessTokensService).create('test');
 
   const request = async (path: string, init?: RequestInit): Promise<TestResponse> => {
@@ -71,10 +75,14 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
     };
   };
 
+  const stop = () => stopApp(app, { shutdownDelay: 0, shutdownTimeout: 0 });
+
   return {
-    app,
+    get app() {
+      return app;
+    },
     url,
-    port: Number(new URL(url).port),
+    port,
     token,
     database,
     proxy,
@@ -97,8 +105,13 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
       database.query<StoredPlant>(
         'SELECT id::text AS id, name, tag FROM plants ORDER BY plants.id',
       ),
+    async restart() {
+      await stop();
+      app = await create();
+      await listen(app, { ...config.http, port });
+    },
     async close() {
-      await stopApp(app, { shutdownDelay: 0, shutdownTimeout: 0 });
+      await stop();
       await proxy.close();
       await database.close();
     },

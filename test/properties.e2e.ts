@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { anyBody } from './setup/arbitrary-bodies.js';
+import { anyInt64, anyStorableText } from './setup/arbitrary-json.js';
+import { anyHistory } from './setup/arbitrary-histories.js';
+import { expectRows, Model } from './setup/model.js';
+import { playHistory } from './setup/play-history.js';
+import { forAll, PROPERTY_TIMEOUT_MS } from './setup/properties.js';
+import { startService, type TestService } from './setup/service.js';
+import { bytesOf, sendInPieces } from './setup/wire.js';
+
+const LIMIT = 4096;
+
+describe('for any input', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    // These tests do not concern the time-out, and a busy machine must not cause one.
+    service = await startService({
+      BODY_LIMIT: String(LIMIT),
+      AUTH_FAILURES_PER_MINUTE: '1000000',
+      DATABASE_TIMEOUT_MS: '20000',
+    });
+  });
+  beforeEach(() => service.database.query('TRUNCATE plants'));
+  afterAll(() => service.close());
+
+  const anyRequest = fc.record({
+    body: anyBody(LIMIT),
+    chunks: fc.option(fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 3 }), {
+      nil: undefined,
+    }),
+  });
+
+  /** Requests on one connection, and where their bytes are cut. */
+  const anyExchange = fc.record({
+    requests: fc.array(anyRequest, { minLength: 1, maxLength: 8 }),
+    cuts: fc.oneof(fc.array(fc.nat(), { maxLength: 12 }), fc.integer({ min: 3, max: 50 })),
+  });
+
+  it(
+    'in any pieces, the service decides as the contract says, and stores exactly that',
+    () =>
+      forAll(anyExchange, async ({ requests, cuts }) => {
+        await service.database.query('TRUNCATE plants');
+        const bytes = Buffer.concat(requests.map((request) => bytesOf(service.token, request)));
+        const responses = await sendInPieces(service.port, bytes, cuts, requests.length);
+        const model = new Model(LIMIT);
+        responses.forEach((response, i) => model.expectResponse(requests[i]!.body, response));
+        const isClosed = responses.at(-1)?.headers['connection'] === 'close';
+        expect(responses.length === requests.length || isClosed).toBe(true);
+        await model.expectRows(service);
+      }),
+    PROPERTY_TIMEOUT_MS,
+  );
+  const anyPlant = fc.record({
+    id: anyInt64,
+    name: anyStorableText,
+    tag: fc.option(anyStorableText, { nil: undefined }),
+  });
+
+  it(
+    'plants that are sent together survive from request to row to response',
+    () =>
+      forAll(
+        fc.uniqueArray(anyPlant, { selector: ({ id }) => id, minLength: 1 }),
+        async (plants) => {
+          await service.database.query('TRUNCATE plants');
+          const responses = await Promise.all(
+            plants.map(({ id, name, tag }) =>
+              service.post(`{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`),
+            ),
+          );
+          const sent = plants.map(({ name, tag }) =>
+            tag === undefined ? { name } : { name, tag },
+          );
+          expect(responses.map(({ status, body }) => ({ status, body }))).toEqual(
+            sent.map((body) => ({ status: 200, body })),
+          );
+          await expectRows(
+            service,
+            plants.map(({ id, name, tag }) => ({ id: String(id), name, tag: tag ?? null })),
+          );
+        },
+      ),
+    PROPERTY_TIMEOUT_MS,
+  );
+
+  it(
+    'clients, resets, cuts and restarts leave rows that explain every response',
+    () =>
+      forAll(anyHistory, async (steps) => {
+        expect(await playHistory(service, steps)).toEqual([]);
+      }),
+    PROPERTY_TIMEOUT_MS,
+  );
+});
