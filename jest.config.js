@@ -1,6 +1,7 @@
 /** Unit tests are beside the code (*.spec.ts); end-to-end tests are in test/ (*.e2e.ts). */
 export default {
-  testEnvironment: 'node',
+  testEnvironment: './test/setup/environment.js',
+  setupFilesAfterEnv: ['./test/setup/built-modules.ts'],
   roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/bench'],
   testRegex: '\\.(spec|e2e)\\.ts$',
   extensionsToTreatAsEsm: ['.ts'],

@@ -1,0 +1,37 @@
+import process from 'node:process';
+import NodeImportEnvironment from '../setup/environment.js';
+
+/** The mutant that a test has detected. */
+let detected;
+
+export const isDetected = (mutant) => detected === mutant;
+
+/** For Stryker: one failed test is enough, and modules that Node keeps loaded learn which mutant is active. */
+export default class MutationEnvironment extends NodeImportEnvironment {
+  constructor(config, context) {
+    super(config, context);
+    this.mutant = process.env.__STRYKER_ACTIVE_MUTANT__;
+    // Code that runs only when a module is loaded is covered by no test: Stryker runs them all, and Jest's own import
+    // loads the modules again.
+    this.isLoadedAgain =
+      this.mutant !== undefined && config.globalConfig.testNamePattern === undefined;
+  }
+
+  async setup() {
+    await super.setup();
+    if (this.isLoadedAgain) this.global.importByNode = undefined;
+    globalThis.__stryker__ = this.global.__stryker__;
+    if (this.mutant !== undefined) globalThis.__stryker__.activeMutant = this.mutant;
+  }
+
+  handleTestEvent({ name }, { rootDescribeBlock }) {
+    if (this.mutant === undefined) return;
+    if (name === 'test_fn_failure' || name === 'hook_failure') detected = this.mutant;
+    if (detected === this.mutant) skip(rootDescribeBlock);
+  }
+}
+
+function skip(block) {
+  block.mode = 'skip';
+  for (const child of block.children ?? []) skip(child);
+}

@@ -1,0 +1,41 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import process from 'node:process';
+import { isDetected } from './environment.js';
+
+const { default: TestRunner } = createRequire(import.meta.url)('jest-runner');
+
+/** In Stryker's copy of the project, which the processes of one run share. */
+const COVERAGE_FILE = 'mutants-by-test-file.json';
+
+/**
+ * Stryker tells Jest the names of the tests that cover a mutant, and Jest loads every file to look for them. This runner
+ * loads only the files that cover it, those of fewest mutants first, until one of them detects it.
+ */
+export default class MutationRunner extends TestRunner {
+  async runTests(tests, watcher, options) {
+    const mutant = process.env.__STRYKER_ACTIVE_MUTANT__;
+    if (mutant === undefined) {
+      const mutantsOf = {};
+      for (const test of tests) {
+        const before = new Set(Object.keys(perTest()));
+        await super.runTests([test], watcher, options);
+        const covered = Object.entries(perTest()).filter(([name]) => !before.has(name));
+        mutantsOf[test.path] = [...new Set(covered.flatMap(([, counts]) => Object.keys(counts)))];
+      }
+      writeFileSync(COVERAGE_FILE, JSON.stringify(mutantsOf));
+      return;
+    }
+    const mutantsOf = JSON.parse(readFileSync(COVERAGE_FILE, 'utf8'));
+    const size = ({ path }) => mutantsOf[path].length;
+    const isForAll = this._globalConfig.testNamePattern === undefined;
+    for (const test of tests.toSorted((a, b) => size(a) - size(b))) {
+      if (isDetected(mutant)) return;
+      if (isForAll || mutantsOf[test.path].includes(mutant)) {
+        await super.runTests([test], watcher, options);
+      }
+    }
+  }
+}
+
+const perTest = () => globalThis.__stryker__?.mutantCoverage?.perTest ?? {};
