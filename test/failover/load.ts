@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ROOT } from '../setup/command.js';
+import { findFreePorts } from '../setup/ports.js';
+import { startProgram, waitFor, type RunningProgram } from '../setup/program.js';
 import { startPlainClient, startServiceClients, type Clients } from './clients.js';
 import type { Cluster } from './cluster.js';
 import { History } from './history.js';
-import { findFreePorts } from './ports.js';
-import { startProgram, waitFor, type RunningProgram } from './programs.js';
 import type { Target } from './report.js';
 
 const START_SECONDS = 30;

@@ -1,12 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { waitFor } from '../setup/program.js';
 import { generator } from '../setup/random.js';
 import { startCluster, type Cluster } from './cluster.js';
 import { describeEnvironment } from './environment.js';
 import { cause, type Fault } from './faults.js';
 import type { Plant } from './history.js';
 import { startLoad, type Load } from './load.js';
-import { waitFor, type Programs } from './programs.js';
+import type { Programs } from './programs.js';
 import { clock, createReport, labelOf, type FaultRecord, type Report } from './report.js';
 
 /** Far longer than any outage of the cluster, so that a service that takes longer needs help. */
