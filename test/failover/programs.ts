@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { CannotRunError } from '../setup/fault-program.js';
 import { findPostgresPrograms } from '../setup/postgres-server.js';
 
 /** The programs of a cluster, and the packages of Debian that have them. */
@@ -12,9 +13,6 @@ const PACKAGES = {
 
 /** Paths of the programs; `postgres` is the folder of Postgres' programs. */
 export type Programs = Readonly<Record<keyof typeof PACKAGES | 'postgres', string>>;
-
-/** This machine lacks something, so nothing was started. */
-export class CannotRunError extends Error {}
 
 /** @throws CannotRunError that names what to install */
 export async function findPrograms(): Promise<Programs> {
