@@ -7,7 +7,7 @@ export interface SentPlant {
   readonly tag?: string;
 }
 
-/** A plant that was sent, with the outcome: 200, or the number of the error. */
+/** A plant that was sent, with the outcome: 200, the number of the error, or 0 for no response. */
 export interface Sent extends SentPlant {
   readonly outcome: number;
 }
@@ -30,27 +30,34 @@ export interface StoredRow {
   readonly tag: string | null;
 }
 
+/** An outcome that a row is compared with; the id may be decimal digits, as that of a row. */
+type Compared = Omit<Sent, 'id'> & { readonly id: number | string };
+
 /**
- * Compares outcomes with the rows that are stored at the end.
+ * Compares outcomes with the rows that are stored at the end. A number from 50000 on, or no response, says nothing: the plant
+ * may be stored or not.
  *
  * @returns a sentence for each contradiction
  */
-export function contradictions(history: readonly Sent[], rows: readonly StoredRow[]): string[] {
-  const stored = new Map(rows.map((row) => [Number(row.id), row]));
-  const isStored = ({ id, name, tag }: Sent) => {
-    const row = stored.get(id);
+export function contradictions(history: readonly Compared[], rows: readonly StoredRow[]): string[] {
+  const stored = new Map(rows.map((row) => [row.id, row]));
+  const isStored = ({ id, name, tag }: Compared) => {
+    const row = stored.get(String(id));
     return row?.name === name && row.tag === (tag ?? null);
   };
   const problems: string[] = [];
+  const possible = new Set<string>();
   for (const sent of history) {
-    const { id, outcome } = sent;
+    const { outcome } = sent;
+    const id = String(sent.id);
     if (outcome === 200 && !isStored(sent)) problems.push(`${id}: 200, but not stored`);
     if (outcome === 40006 && (!stored.has(id) || isStored(sent)))
       problems.push(`${id}: refused, although no different plant is stored`);
+    const isRefused = outcome >= 40000 && outcome < 50000;
+    if (!isRefused && isStored(sent)) possible.add(id);
   }
-  const known = new Set(history.filter(isStored).map(({ id }) => id));
   for (const id of stored.keys()) {
-    if (!known.has(id)) problems.push(`${id}: stored, but never sent`);
+    if (!possible.has(id)) problems.push(`${id}: stored, but no request can have stored it`);
   }
   return problems;
 }

@@ -1,0 +1,128 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { startDatabaseProxy } from '../setup/database-proxy.js';
+import type { Surroundings } from '../setup/fault-program.js';
+import type { StoredRow } from '../setup/history.js';
+import { describeMachine } from '../setup/machine.js';
+import { startPostgresServer } from '../setup/postgres-server.js';
+import { waitFor } from '../setup/program.js';
+import { generator } from '../setup/random.js';
+import { createToken, revokeToken } from '../setup/service-program.js';
+import { clock } from '../setup/times.js';
+import { mountSmallDisk } from './disk.js';
+import { cause, type Targets } from './faults.js';
+import { startLoad } from './load.js';
+import { isKill, KINDS, type Plan, type Kind } from './plan.js';
+import { createReport, type FaultRecord, type Report } from './report.js';
+import { Service } from './service.js';
+
+/** Far longer than any fault lasts, so that a service that takes longer needs help. */
+const RECOVERY_SECONDS = 60;
+
+/** So many acknowledgments are a recovery. */
+const RECOVERED = 20;
+
+const SHORTEST_PAUSE_MS = 100;
+
+/** Few connections, so that they can be taken; a small log, which fits a small disk. */
+const SETTINGS = { max_connections: '40', max_wal_size: '64MB', min_wal_size: '32MB' };
+
+const NO_DISK =
+  'Left out: the full disk, because only root may mount the file system that it needs.';
+
+export interface RunSettings {
+  /** @param kinds the faults that this machine allows */
+  readonly plan: (kinds: readonly Kind[]) => Plan;
+  /** Settings of Postgres that differ from the defaults. */
+  readonly settings: Readonly<Record<string, string>>;
+  readonly faketime: string;
+}
+
+/**
+ * Starts Postgres and the service, disturbs them under load, and compares the rows with the responses. Everything that
+ * it starts has ended when it returns or throws.
+ *
+ * @throws Error when Postgres or the service does not start, or the run is interrupted
+ */
+export async function run(
+  { plan: planFor, settings, faketime }: RunSettings,
+  { folder, signal, tell }: Surroundings,
+): Promise<Report> {
+  await using resources = new AsyncDisposableStack();
+  const disk = await mountSmallDisk();
+  resources.defer(async () => disk?.close());
+  const leftOut = disk === undefined ? [NO_DISK] : [];
+  leftOut.forEach(tell);
+  const plan = planFor(KINDS.filter((kind) => kind !== 'fill-disk' || disk !== undefined));
+
+  const server = await startPostgresServer({ ...SETTINGS, ...settings }, undefined, disk?.folder);
+  resources.defer(() => server.close());
+  const [token, revoked] = [
+    await createToken(server.url, 'faults'),
+    await createToken(server.url, 'revoked'),
+  ];
+  await revokeToken(server.url, 'revoked');
+  const proxy = await startDatabaseProxy(server.url);
+  resources.defer(() => proxy.close());
+  const service = await Service.start({ databaseUrl: proxy.url, folder, faketime, signal });
+  resources.defer(() => service.kill());
+  const startedAt = new Date().toISOString();
+  const load = startLoad(service.url, token, revoked, plan.seed);
+  resources.defer(() => load.close());
+
+  const random = generator(plan.seed);
+  const targets: Targets = { server, proxy, service, load, disk, random, signal };
+  const faults: FaultRecord[] = [];
+  const problems: string[] = [];
+  try {
+    await causeAll(plan, targets, tell, faults);
+  } catch (error) {
+    signal.throwIfAborted();
+    problems.push((error as Error).message);
+  }
+  if (service.hasEnded()) problems.push('The service ended by itself.');
+  await load.stop();
+  const duration = load.now();
+  tell('compares the rows with the responses');
+  const rows = await server.query<StoredRow>('SELECT id::text AS id, name, tag FROM plants');
+  const environment = await describeMachine();
+  const facts = { startedAt, seed: plan.seed, environment, settings, duration, leftOut };
+  return createReport(facts, faults, load, rows, problems);
+}
+
+/**
+ * Causes one fault after the other, each at a random moment after the recovery from the last one.
+ *
+ * @param records receives the faults
+ * @throws Error when something does not recover
+ */
+async function causeAll(
+  { kinds, longestPauseMs }: Plan,
+  targets: Targets,
+  tell: (text: string) => void,
+  records: FaultRecord[],
+): Promise<void> {
+  const { load, service, random, signal } = targets;
+  const pause = () => {
+    const milliseconds = SHORTEST_PAUSE_MS + random(longestPauseMs - SHORTEST_PAUSE_MS);
+    return delay(milliseconds, undefined, { signal });
+  };
+  let kills = 0;
+  for (const [index, kind] of kinds.entries()) {
+    await pause();
+    if (service.hasEnded()) throw new Error('The service ended by itself.');
+    const at = load.now();
+    const description = await cause(kind, targets);
+    const takenBackAt = load.now();
+    const goal = load.acknowledgedAt.length + RECOVERED;
+    await waitFor(`The recovery after ${kind}`, RECOVERY_SECONDS, signal, () => {
+      return load.acknowledgedAt.length >= goal;
+    });
+    records.push({ kind, description, at, takenBackAt, recoveredAt: load.now() });
+    if (isKill(kind)) kills++;
+    tell(
+      `${clock(load.now())}, ${index + 1} of ${kinds.length} faults, ${kills} kills, ` +
+        `${load.acknowledgedAt.length} acknowledged: ${description}`,
+    );
+  }
+  await pause();
+}
