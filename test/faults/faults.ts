@@ -1,11 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
 import type { DatabaseProxy } from '../setup/database-proxy.js';
 import type { PostgresServer } from '../setup/postgres-server.js';
-import { waitFor } from '../setup/program.js';
 import type { SmallDisk } from './disk.js';
 import type { Load } from './load.js';
 import type { Kind } from './plan.js';
+import { connect, fillLog, restart, takeConnections } from './postgres.js';
 import type { Service } from './service.js';
 
 /** From a hiccup that nobody notices to one that outlasts all time limits of the service. */
@@ -13,11 +12,6 @@ const HOLD_MS = { shortest: 200, longest: 4000 } as const;
 
 /** An hour is the shortest jump, and about a year the longest. */
 const JUMP_HOURS = 9000;
-
-const RESTART_SECONDS = 60;
-
-/** So many times, Postgres needs another file for its log, and finds no place for one. */
-const LOG_SWITCHES = 10;
 
 /** Everything that can be disturbed. */
 export interface Targets {
@@ -101,7 +95,7 @@ const FAULTS: Readonly<Record<Kind, (targets: Targets) => Promise<string>>> = {
     const isLogFull = random(2) === 0;
     if (isLogFull) await fillLog(server);
     await disk.free();
-    const isStarted = await restart(targets);
+    const isStarted = await restart(server, targets.signal);
     return [
       `disk full for ${held}`,
       ...(isLogFull ? ['also for the log of Postgres'] : []),
@@ -110,16 +104,22 @@ const FAULTS: Readonly<Record<Kind, (targets: Targets) => Promise<string>>> = {
   },
 
   async 'jump-clock'(targets) {
-    const { service, random } = targets;
+    const { service, proxy, random } = targets;
     const hours = (1 + random(JUMP_HOURS)) * (random(2) === 0 ? 1 : -1);
     await service.setClock(hours * 3600);
+    // What the service remembers from before a jump is out of date.
+    await service.becomesReady();
     const held = await hold(targets);
     await service.setClock(0);
-    return `clock of the service ${hours} hours ahead for ${held}`;
+    proxy.cut();
+    await service.becomesUnready();
+    proxy.restore();
+    await service.becomesReady();
+    return `clock of the service ${hours} hours ahead for ${held}, then connections to Postgres cut`;
   },
 
   async 'take-connections'(targets) {
-    const takers = await takeConnections(targets);
+    const takers = await takeConnections(targets.server, targets.signal);
     const held = await hold(targets);
     await Promise.all(takers.map((taker) => taker.end()));
     return `all ${takers.length} connections of Postgres taken for ${held}`;
@@ -139,61 +139,4 @@ async function hold({ random, signal }: Targets): Promise<string> {
   const milliseconds = shortest + random(longest - shortest);
   await delay(milliseconds, undefined, { signal });
   return `${(milliseconds / 1000).toFixed(1)} s`;
-}
-
-/** Makes Postgres ask for a file that it cannot have, after which it ends. */
-async function fillLog(server: PostgresServer): Promise<void> {
-  const sql = "SELECT pg_logical_emit_message(true, '', ''), pg_switch_wal()";
-  try {
-    for (let count = 0; count < LOG_SWITCHES; count++) await server.administer(sql);
-  } catch {
-    // The disk is full, or Postgres has ended.
-  }
-}
-
-/**
- * Starts Postgres if it has ended, and otherwise waits until it has recovered.
- *
- * @returns whether it had to be started
- */
-async function restart({ server, signal }: Targets): Promise<boolean> {
-  let isStarted = false;
-  await waitFor('The recovery of Postgres', RESTART_SECONDS, signal, async () => {
-    try {
-      await server.query('SELECT 1');
-      return true;
-    } catch (error) {
-      if ((error as { code?: string }).code === 'ECONNREFUSED') {
-        await server.start();
-        isStarted = true;
-      }
-      return false;
-    }
-  });
-  return isStarted;
-}
-
-/** Connects until the server refuses, and ends the connections of the service until it has none. */
-async function takeConnections({ server, signal }: Targets): Promise<pg.Client[]> {
-  const takers = [await connect(server)];
-  await waitFor('Taking all connections', RESTART_SECONDS, signal, async () => {
-    const { rowCount } = await takers[0]!.query(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store'",
-    );
-    try {
-      for (;;) takers.push(await connect(server));
-    } catch (error) {
-      if (!String((error as { code?: string }).code).startsWith('53')) throw error;
-    }
-    return rowCount === 0;
-  });
-  return takers;
-}
-
-async function connect({ url }: PostgresServer): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url });
-  // A lost connection is also reported as an event, which would end the process without a listener.
-  client.on('error', () => undefined);
-  await client.connect();
-  return client;
 }

@@ -57,6 +57,7 @@ export function startLoad(url: string, token: string, wrongToken: string, seed: 
     const tag = [undefined, '', `tag ${id} 🌱`][Number(serial % 3n)];
     return { id, name: `plant ${id}`, ...(tag !== undefined && { tag }) };
   };
+  /** @returns whether the outcome is definite: neither an error of the service nor a lost connection */
   const send = async (
     plant: Plant,
     expected: readonly number[],
@@ -67,11 +68,11 @@ export function startLoad(url: string, token: string, wrongToken: string, seed: 
     const endedAt = now();
     history.push({ ...plant, outcome, expected, sentAt, endedAt });
     if (outcome === 200) acknowledgedAt.push(endedAt);
-    const isExpected = expected.includes(outcome);
-    await delay(isExpected ? PAUSE_MS : BACK_OFF_MS);
-    return isExpected;
+    const isDefinite = outcome > 0 && outcome < 50000;
+    await delay(isDefinite ? PAUSE_MS : BACK_OFF_MS);
+    return isDefinite;
   };
-  /** @returns whether there was an outcome before the load stopped */
+  /** @returns whether there was a definite outcome before the load stopped */
   const repeat = async (plant: Plant, expected: readonly number[]): Promise<boolean> => {
     while (isRunning) if (await send(plant, expected)) return true;
     return false;

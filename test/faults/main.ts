@@ -5,18 +5,19 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { CannotRunError, parseCount, runToExitCode } from '../setup/fault-program.js';
 import { findPostgresPrograms } from '../setup/postgres-server.js';
-import { longPlan, shortPlan } from './plan.js';
+import { isKill, KINDS, longPlan, shortPlan, type Kind } from './plan.js';
 import { formatReport } from './report.js';
 import { run } from './run.js';
 
 interface Options {
   kills?: number;
+  kinds: Kind[];
   seed: number;
   setting: Record<string, string>;
   out: string;
 }
 
-const options = new Command('npm run test:faults --')
+const program = new Command('npm run test:faults --')
   .description(
     'Kills, freezes and starves the service and its Postgres server under load, and compares the rows with the responses. Exit codes: 0 clean; 1 not clean, failed or interrupted; 2 packages are missing.',
   )
@@ -25,6 +26,7 @@ const options = new Command('npm run test:faults --')
     'how many, with other faults among them (default: each fault once)',
     parseCount,
   )
+  .addOption(new Option('--kinds <names...>', 'which').choices(KINDS).default(KINDS, 'all'))
   .addOption(
     new Option('--seed <number>', 'repeats the choices of another run')
       .argParser(parseCount)
@@ -36,9 +38,7 @@ const options = new Command('npm run test:faults --')
     addSetting,
     {},
   )
-  .option('--out <file>', 'the report as JSON', 'test/faults/results/report.json')
-  .parse()
-  .opts<Options>();
+  .option('--out <file>', 'the report as JSON', 'test/faults/results/report.json');
 
 function addSetting(text: string, settings: Record<string, string>): Record<string, string> {
   const [, name, value] = /^(\w+)=(\S+)$/.exec(text) ?? [];
@@ -67,23 +67,22 @@ async function findFaketime(): Promise<string> {
   return path;
 }
 
-const exitCode = await runToExitCode('faults', options.out, async (surroundings) => {
-  const { kills, seed, setting } = options;
+const { kills, kinds, seed, setting, out } = program.parse().opts<Options>();
+if (kills !== undefined && !kinds.some(isKill)) {
+  program.error('error: --kills needs a kill among --kinds');
+}
+const exitCode = await runToExitCode('faults', out, async (surroundings) => {
   const faketime = await findFaketime();
   surroundings.tell(`seed ${seed}`);
-  const report = await run(
-    {
-      plan: (kinds) =>
-        kills === undefined ? shortPlan(kinds, seed) : longPlan(kinds, kills, seed),
-      settings: setting,
-      faketime,
-    },
-    surroundings,
-  );
-  const out = resolve(options.out);
-  await mkdir(dirname(out), { recursive: true });
-  await writeFile(out, `${JSON.stringify(report, null, 2)}\n`);
-  process.stdout.write(`\n${formatReport(report)}\n${relative(process.cwd(), out)}\n`);
+  const plan = (allowed: readonly Kind[]) => {
+    const chosen = allowed.filter((kind) => kinds.includes(kind));
+    return kills === undefined ? shortPlan(chosen, seed) : longPlan(chosen, kills, seed);
+  };
+  const report = await run({ plan, seed, settings: setting, faketime }, surroundings);
+  const file = resolve(out);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, `${JSON.stringify(report, null, 2)}\n`);
+  process.stdout.write(`\n${formatReport(report)}\n${relative(process.cwd(), file)}\n`);
   return report.verdict === 'clean';
 });
 process.exit(exitCode);

@@ -9,8 +9,8 @@ const UNAVAILABLE = [50300, 50301];
 /** No other fault may cost a client its connection. */
 const LOSES_CONNECTIONS: readonly Kind[] = ['kill-service', 'kill-both', 'reset-clients'];
 
-/** Only so many contradictions are listed. */
-const MAX_LISTED = 20;
+/** Only so many problems are printed; the file has all of them. */
+const MAX_PRINTED = 20;
 
 /** Times are seconds since the start of the load. */
 export interface FaultRecord {
@@ -76,8 +76,7 @@ export function createReport(
     ...contradictions(history, rows),
     ...history.flatMap((sent) => wrong(sent, faults)),
   ];
-  const allProblems = [...problems, ...found.slice(0, MAX_LISTED)];
-  if (found.length > MAX_LISTED) allProblems.push(`and ${found.length - MAX_LISTED} more`);
+  const allProblems = [...problems, ...found];
   if (acknowledged.length === 0) allProblems.push('no plant was acknowledged');
   const reports = faults.map((fault, index) => {
     const next = faults[index + 1]?.at ?? facts.duration;
@@ -136,12 +135,14 @@ export function formatReport(report: Report): string {
   const outcomes = Object.entries(report.outcomes).map(
     ([outcome, count]) => `${outcome}: ${count}`,
   );
+  const unprinted = report.problems.length - MAX_PRINTED;
   return [
     `${faults.length} faults, ${kills} of them kills, in ${Math.round(report.duration)} s.`,
     `${requests} requests, ${acknowledged} acknowledged, ${missing} missing; longest time without an acknowledgment ${longestOutage} s.`,
     `Outcomes (0: connection lost): ${outcomes.join(', ')}.`,
     ...report.leftOut,
-    ...report.problems,
+    ...report.problems.slice(0, MAX_PRINTED),
+    ...(unprinted > 0 ? [`and ${unprinted} more`] : []),
     `Verdict: ${report.verdict} (seed ${report.seed}, commit ${report.environment['commit']}).`,
   ].join('\n');
 }

@@ -1,3 +1,5 @@
+import { copyFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startDatabaseProxy } from '../setup/database-proxy.js';
 import type { Surroundings } from '../setup/fault-program.js';
@@ -11,7 +13,7 @@ import { clock } from '../setup/times.js';
 import { mountSmallDisk } from './disk.js';
 import { cause, type Targets } from './faults.js';
 import { startLoad } from './load.js';
-import { isKill, KINDS, type Plan, type Kind } from './plan.js';
+import { isKill, KINDS, type Kind } from './plan.js';
 import { createReport, type FaultRecord, type Report } from './report.js';
 import { Service } from './service.js';
 
@@ -21,7 +23,8 @@ const RECOVERY_SECONDS = 60;
 /** So many acknowledgments are a recovery. */
 const RECOVERED = 20;
 
-const SHORTEST_PAUSE_MS = 100;
+/** The load between two faults. */
+const PAUSE_MS = { shortest: 100, longest: 1000 } as const;
 
 /** Few connections, so that they can be taken; a small log, which fits a small disk. */
 const SETTINGS = { max_connections: '40', max_wal_size: '64MB', min_wal_size: '32MB' };
@@ -30,8 +33,9 @@ const NO_DISK =
   'Left out: the full disk, because only root may mount the file system that it needs.';
 
 export interface RunSettings {
-  /** @param kinds the faults that this machine allows */
-  readonly plan: (kinds: readonly Kind[]) => Plan;
+  /** @param allowed the faults that this machine allows */
+  readonly plan: (allowed: readonly Kind[]) => readonly Kind[];
+  readonly seed: number;
   /** Settings of Postgres that differ from the defaults. */
   readonly settings: Readonly<Record<string, string>>;
   readonly faketime: string;
@@ -44,7 +48,7 @@ export interface RunSettings {
  * @throws Error when Postgres or the service does not start, or the run is interrupted
  */
 export async function run(
-  { plan: planFor, settings, faketime }: RunSettings,
+  { plan, seed, settings, faketime }: RunSettings,
   { folder, signal, tell }: Surroundings,
 ): Promise<Report> {
   await using resources = new AsyncDisposableStack();
@@ -52,10 +56,13 @@ export async function run(
   resources.defer(async () => disk?.close());
   const leftOut = disk === undefined ? [NO_DISK] : [];
   leftOut.forEach(tell);
-  const plan = planFor(KINDS.filter((kind) => kind !== 'fill-disk' || disk !== undefined));
+  const kinds = plan(KINDS.filter((kind) => kind !== 'fill-disk' || disk !== undefined));
 
   const server = await startPostgresServer({ ...SETTINGS, ...settings }, undefined, disk?.folder);
-  resources.defer(() => server.close());
+  resources.defer(async () => {
+    await copyFile(server.logFile, join(folder, 'postgres.log'));
+    await server.close();
+  });
   const [token, revoked] = [
     await createToken(server.url, 'faults'),
     await createToken(server.url, 'revoked'),
@@ -66,15 +73,15 @@ export async function run(
   const service = await Service.start({ databaseUrl: proxy.url, folder, faketime, signal });
   resources.defer(() => service.kill());
   const startedAt = new Date().toISOString();
-  const load = startLoad(service.url, token, revoked, plan.seed);
+  const load = startLoad(service.url, token, revoked, seed);
   resources.defer(() => load.close());
 
-  const random = generator(plan.seed);
+  const random = generator(seed);
   const targets: Targets = { server, proxy, service, load, disk, random, signal };
   const faults: FaultRecord[] = [];
   const problems: string[] = [];
   try {
-    await causeAll(plan, targets, tell, faults);
+    await causeAll(kinds, targets, tell, faults);
   } catch (error) {
     signal.throwIfAborted();
     problems.push((error as Error).message);
@@ -85,7 +92,7 @@ export async function run(
   tell('compares the rows with the responses');
   const rows = await server.query<StoredRow>('SELECT id::text AS id, name, tag FROM plants');
   const environment = await describeMachine();
-  const facts = { startedAt, seed: plan.seed, environment, settings, duration, leftOut };
+  const facts = { startedAt, seed, environment, settings, duration, leftOut };
   return createReport(facts, faults, load, rows, problems);
 }
 
@@ -96,14 +103,14 @@ export async function run(
  * @throws Error when something does not recover
  */
 async function causeAll(
-  { kinds, longestPauseMs }: Plan,
+  kinds: readonly Kind[],
   targets: Targets,
   tell: (text: string) => void,
   records: FaultRecord[],
 ): Promise<void> {
   const { load, service, random, signal } = targets;
   const pause = () => {
-    const milliseconds = SHORTEST_PAUSE_MS + random(longestPauseMs - SHORTEST_PAUSE_MS);
+    const milliseconds = PAUSE_MS.shortest + random(PAUSE_MS.longest - PAUSE_MS.shortest);
     return delay(milliseconds, undefined, { signal });
   };
   let kills = 0;
@@ -117,6 +124,7 @@ async function causeAll(
     await waitFor(`The recovery after ${kind}`, RECOVERY_SECONDS, signal, () => {
       return load.acknowledgedAt.length >= goal;
     });
+    await service.becomesReady();
     records.push({ kind, description, at, takenBackAt, recoveredAt: load.now() });
     if (isKill(kind)) kills++;
     tell(

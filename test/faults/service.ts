@@ -5,7 +5,7 @@ import { findFreePorts } from '../setup/ports.js';
 import { startProgram, waitFor, type RunningProgram } from '../setup/program.js';
 import { isReady } from '../setup/service-program.js';
 
-const START_SECONDS = 60;
+const READY_SECONDS = 60;
 
 /** The library reads its file again after a second, and Node writes the date of responses once a second. */
 const CLOCK_SECONDS = 10;
@@ -59,9 +59,14 @@ export class Service {
   }
 
   becomesReady(): Promise<void> {
-    return waitFor('The start of the service', START_SECONDS, this.options.signal, () =>
-      isReady(this.url),
-    );
+    const { signal } = this.options;
+    return waitFor('The readiness of the service', READY_SECONDS, signal, () => isReady(this.url));
+  }
+
+  async becomesUnready(): Promise<void> {
+    const { signal } = this.options;
+    const isUnready = async () => !(await isReady(this.url));
+    await waitFor('The end of the readiness', READY_SECONDS, signal, isUnready);
   }
 
   hasEnded(): boolean {

@@ -18,6 +18,7 @@ const exec = promisify(execFile);
 export interface PostgresServer {
   readonly url: string;
   readonly port: number;
+  readonly logFile: string;
   query<Row extends pg.QueryResultRow>(sql: string, parameters?: unknown[]): Promise<Row[]>;
   /** Runs SQL in another database of the server, which works even if the first one is misconfigured. */
   administer(sql: string): Promise<void>;
@@ -49,6 +50,7 @@ export async function startPostgresServer(
   // Postgres refuses to run as root.
   const run = (command: string, args: string[]) => exec(command, args, { ...user, cwd: '/' });
   const data = join(dir, 'data');
+  const logFile = join(dir, 'log');
   const [port] = (await findFreePorts(1)) as [number];
 
   const start = async () => {
@@ -60,7 +62,7 @@ export async function startPostgresServer(
       '-D',
       data,
       '-l',
-      join(dir, 'log'),
+      logFile,
       '-w',
       '-o',
       options.join(' '),
@@ -116,6 +118,7 @@ export async function startPostgresServer(
   return {
     url,
     port,
+    logFile,
     query: (sql, parameters) => query(sql, parameters),
     administer,
     async kill() {
