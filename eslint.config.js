@@ -3,7 +3,16 @@ import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
   // The TypeScript of examples/ needs types that its test generates, and the test compiles it.
-  { ignores: ['dist/', 'dist-bench/', 'dist-failover/', 'dist-faults/', 'coverage/', 'examples/*.ts'] },
+  {
+    ignores: [
+      'dist/',
+      'dist-bench/',
+      'dist-failover/',
+      'dist-faults/',
+      'coverage/',
+      'examples/*.ts',
+    ],
+  },
   js.configs.recommended,
   {
     files: ['examples/*.js'],

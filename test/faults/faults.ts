@@ -115,7 +115,7 @@ const FAULTS: Readonly<Record<Kind, (targets: Targets) => Promise<string>>> = {
     await service.becomesUnready();
     proxy.restore();
     await service.becomesReady();
-    return `clock of the service ${hours} hours ahead for ${held}, then connections to Postgres cut`;
+    return `clock of the service moved by ${hours} hours for ${held}, then connections to Postgres cut`;
   },
 
   async 'take-connections'(targets) {
