@@ -5,6 +5,7 @@ import { startDatabaseProxy } from '../setup/database-proxy.js';
 import type { Surroundings } from '../setup/fault-program.js';
 import type { StoredRow } from '../setup/history.js';
 import { describeMachine } from '../setup/machine.js';
+import { findFreePorts } from '../setup/ports.js';
 import { startPostgresServer } from '../setup/postgres-server.js';
 import { waitFor } from '../setup/program.js';
 import { generator } from '../setup/random.js';
@@ -72,8 +73,12 @@ export async function run(
   await server.administer('CHECKPOINT');
   const proxy = await startDatabaseProxy(server.url);
   resources.defer(() => proxy.close());
-  const service = await Service.start({ databaseUrl: proxy.url, folder, faketime, signal });
+  const [port] = (await findFreePorts(1)) as [number];
+  const service = new Service({ port, databaseUrl: proxy.url, folder, faketime, signal });
   resources.defer(() => service.kill());
+  await service.setClock(0);
+  await service.start();
+  await service.becomesReady();
   const startedAt = new Date().toISOString();
   const load = startLoad(service.url, token, revoked, seed);
   resources.defer(() => load.close());
@@ -101,7 +106,7 @@ export async function run(
 /**
  * Causes one fault after the other, each at a random moment after the recovery from the last one.
  *
- * @param records receives the faults
+ * @param records receives the faults, also the one that nothing recovers from
  * @throws Error when something does not recover
  */
 async function causeAll(
@@ -120,14 +125,21 @@ async function causeAll(
     await pause();
     if (service.hasEnded()) throw new Error('The service ended by itself.');
     const at = load.now();
-    const description = await cause(kind, targets);
-    const takenBackAt = load.now();
-    const goal = load.acknowledgedAt.length + RECOVERED;
-    await waitFor(`The recovery after ${kind}`, RECOVERY_SECONDS, signal, () => {
-      return load.acknowledgedAt.length >= goal;
-    });
-    await service.becomesReady();
-    records.push({ kind, description, at, takenBackAt, recoveredAt: load.now() });
+    let description: string = kind;
+    let takenBackAt = Infinity;
+    try {
+      description = await cause(kind, targets);
+      takenBackAt = load.now();
+      const goal = load.acknowledgedAt.length + RECOVERED;
+      await waitFor(`The recovery after ${kind}`, RECOVERY_SECONDS, signal, () => {
+        return load.acknowledgedAt.length >= goal;
+      });
+      await service.becomesReady();
+    } finally {
+      const recoveredAt = load.now();
+      takenBackAt = Math.min(takenBackAt, recoveredAt);
+      records.push({ kind, description, at, takenBackAt, recoveredAt });
+    }
     if (isKill(kind)) kills++;
     tell(
       `${clock(load.now())}, ${index + 1} of ${kinds.length} faults, ${kills} kills, ` +

@@ -1,7 +1,6 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT } from '../setup/command.js';
-import { findFreePorts } from '../setup/ports.js';
 import { startProgram, waitFor, type RunningProgram } from '../setup/program.js';
 import { isReady } from '../setup/service-program.js';
 
@@ -23,16 +22,7 @@ export interface ServiceOptions {
 export class Service {
   private program: RunningProgram | undefined;
 
-  private constructor(private readonly options: ServiceOptions) {}
-
-  static async start(options: Omit<ServiceOptions, 'port'>): Promise<Service> {
-    const [port] = (await findFreePorts(1)) as [number];
-    const service = new Service({ ...options, port });
-    await service.setClock(0);
-    await service.start();
-    await service.becomesReady();
-    return service;
-  }
+  constructor(private readonly options: ServiceOptions) {}
 
   get url(): string {
     return `http://127.0.0.1:${this.options.port}`;
