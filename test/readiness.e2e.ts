@@ -1,4 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { readConfig } from '../src/config/config.js';
 import { prepareDatabase } from '../src/database/prepare-database.js';
@@ -59,6 +68,29 @@ describe('/health/ready', () => {
     const response = await ready();
     expect(response).toMatchObject({ status: 503, body: { error: 50300 } });
     expect(JSON.stringify(response.body)).toContain(reason);
+  });
+});
+
+describe('/health/ready, when the date is set back by an hour', () => {
+  let service: TestService;
+  const advance = holdClock();
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.close());
+
+  const ready = async () => (await service.request('/health/ready')).status;
+
+  it('still follows the database', async () => {
+    expect(await ready()).toBe(200);
+    jest.spyOn(Date, 'now').mockReturnValue(Date.now() - 3_600_000);
+    service.proxy.cut();
+    await advance(1000);
+    expect(await ready()).toBe(503);
+    service.proxy.restore();
+    await advance(1000);
+    expect(await ready()).toBe(200);
   });
 });
 

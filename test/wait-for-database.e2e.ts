@@ -4,6 +4,7 @@ import { prepareDatabase } from '../src/database/prepare-database.js';
 import { attempt, endAttempts } from './setup/attempts.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
 import { isOnServer, openTestDatabase, type TestDatabase } from './setup/database.js';
+import { until } from './setup/until.js';
 
 describe('a start while the database is away', () => {
   let database: TestDatabase;
@@ -49,12 +50,26 @@ describe('a start while the database is away', () => {
   });
 
   it('reports a reason again after half a minute', async () => {
-    const now = Date.now.bind(Date);
+    const now = performance.now.bind(performance);
     let ahead = 0;
-    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + ahead);
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
     const { messages } = await prepare(75_000, () => (ahead += 30_000));
     clock.mockRestore();
     expect(messages).toHaveLength(3);
+  });
+
+  it('waits as long as it should when the date is set ahead', async () => {
+    const now = Date.now.bind(Date);
+    let ahead = 0;
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + ahead);
+    const { isPrepared } = await prepare(60_000, () => {
+      ahead = 3_600_000;
+      const made = proxy.connections;
+      // The next attempt fails, so that the time limit is checked with the new date.
+      void until(() => proxy.connections > made).then(() => proxy.restore());
+    });
+    clock.mockRestore();
+    expect(isPrepared).toBe(true);
   });
 
   // On a server, each connection has its own settings.

@@ -44,7 +44,7 @@ async function openEmbedded(
   { dataDir, startTimeout }: Config['database'],
   mayJoin: boolean,
 ): Promise<EmbeddedPostgres> {
-  const deadline = Date.now() + startTimeout;
+  const deadline = performance.now() + startTimeout;
   for (;;) {
     try {
       return await startEmbeddedPostgres(dataDir, !mayJoin);
@@ -54,7 +54,7 @@ async function openEmbedded(
       if (joined !== undefined && mayJoin) return joined;
       await joined?.close();
       // Only a service can be joined, and it keeps the folder open. Otherwise a command has it open, which ends soon.
-      if (joined !== undefined || Date.now() > deadline) throw error;
+      if (joined !== undefined || performance.now() > deadline) throw error;
       await delay(RETRY_INTERVAL_MS);
     }
   }

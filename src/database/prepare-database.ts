@@ -34,7 +34,8 @@ export async function prepareDatabase(
   log: (message: string) => void,
 ): Promise<void> {
   const address = addressOf(config);
-  const deadline = Date.now() + config.startTimeout;
+  // A monotonic clock: many machines set their date while their services start.
+  const deadline = performance.now() + config.startTimeout;
   let logged: { readonly reason: string; readonly at: number } | undefined;
   for (;;) {
     try {
@@ -43,13 +44,13 @@ export async function prepareDatabase(
     } catch (error) {
       const reason = describeDatabaseError(error);
       const isTransient = isTransientFailure(error);
-      if (!isTransient || Date.now() + RETRY_INTERVAL_MS > deadline) {
+      if (!isTransient || performance.now() + RETRY_INTERVAL_MS > deadline) {
         const failure = isTransient
           ? `could not be used within ${config.startTimeout} ms`
           : 'cannot be used';
         throw new StartError(`The database at ${address} ${failure}: ${reason}`, { cause: error });
       }
-      const now = Date.now();
+      const now = performance.now();
       if (reason !== logged?.reason || now - logged.at >= LOG_INTERVAL_MS) {
         log(`Waiting for the database at ${address}: ${reason}`);
         logged = { reason, at: now };

@@ -42,7 +42,8 @@ export class ReadinessService {
   /** @throws ServiceError shuttingDown or databaseUnavailable when the service cannot do its work */
   async check(): Promise<void> {
     this.lifecycle.refuseUnlessServing();
-    const now = Date.now();
+    // A monotonic clock: after the date is set back, a cached outcome would stay for the whole difference.
+    const now = performance.now();
     if (this.checked === undefined || now - this.checked.at >= CACHE_MS) {
       this.checked = { at: now, outcome: this.checkDatabase(now) };
     }

@@ -1,6 +1,7 @@
 import { GRID_COLOR, roundPixels, svgDocument, svgText, ticks } from '../setup/svg.js';
+import { clock } from '../setup/times.js';
 import type { Outcome } from './history.js';
-import { clock, type Report } from './report.js';
+import type { Report } from './report.js';
 
 const WIDTH = 880;
 const PLOT = { left: 60, width: 800, height: 90 } as const;

@@ -1,9 +1,10 @@
 import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
+import { findFreePorts } from '../setup/ports.js';
+import { findUser, startProgram, waitFor } from '../setup/program.js';
 import { ClusterNode } from './node.js';
-import { findFreePorts } from './ports.js';
-import { findUser, startProgram, waitFor, type Programs } from './programs.js';
+import type { Programs } from './programs.js';
 import {
   documentedPatroniSettings,
   haproxyConfig,

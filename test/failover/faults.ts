@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { waitFor } from '../setup/program.js';
 import type { Cluster } from './cluster.js';
-import { waitFor } from './programs.js';
 
 export const FAULTS = ['kill', 'freeze', 'switchover'] as const;
 export type Fault = (typeof FAULTS)[number];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { compare, History, longestGap, plantOf, type Outcome } from './history.js';
+import { compare, History, plantOf, type Outcome } from './history.js';
 
 const ACKNOWLEDGED: Outcome = { kind: 'acknowledged', detail: '200' };
 const REFUSED: Outcome = { kind: 'refused', detail: '50300' };
@@ -26,16 +26,5 @@ describe('a history', () => {
       wrong: ['2'],
       unanswered: 1,
     });
-  });
-});
-
-describe('the longest gap', () => {
-  it('begins at the fault, and ends with the first acknowledgment after it', () => {
-    expect(longestGap([1, 2, 10, 11], 3, 20)).toBe(9);
-    expect(longestGap([1, 2, 10, 11], 3, 11)).toBe(7);
-  });
-
-  it('is the whole time without any acknowledgment', () => {
-    expect(longestGap([1, 30], 3, 20)).toBe(17);
   });
 });

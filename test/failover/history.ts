@@ -47,20 +47,6 @@ export class History {
   }
 }
 
-/**
- * @param times of acknowledgments, ascending
- * @returns the longest time without an acknowledgment from `from` to `to`, in seconds
- */
-export function longestGap(times: readonly number[], from: number, to: number): number {
-  let last = from;
-  let longest = 0;
-  for (const time of [...times.filter((time) => time > from && time < to), to]) {
-    longest = Math.max(longest, time - last);
-    last = time;
-  }
-  return longest;
-}
-
 /** What the database has, compared with what the clients were told. */
 export interface Comparison {
   /** Ids that were acknowledged and are not stored. */

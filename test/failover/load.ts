@@ -1,12 +1,11 @@
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { ROOT } from '../setup/command.js';
+import { findFreePorts } from '../setup/ports.js';
+import { startProgram, waitFor, type RunningProgram } from '../setup/program.js';
+import { createToken, isReady } from '../setup/service-program.js';
 import { startPlainClient, startServiceClients, type Clients } from './clients.js';
 import type { Cluster } from './cluster.js';
 import { History } from './history.js';
-import { findFreePorts } from './ports.js';
-import { startProgram, waitFor, type RunningProgram } from './programs.js';
 import type { Target } from './report.js';
 
 const START_SECONDS = 30;
@@ -34,7 +33,7 @@ export async function startLoad(
   signal: AbortSignal,
 ): Promise<Load> {
   await using started = new AsyncDisposableStack();
-  const token = await createToken(urls.haproxy);
+  const token = await createToken(urls.haproxy, 'failover');
   const services: { readonly proxy: Target['proxy']; readonly url: string }[] = [];
   const programs: RunningProgram[] = [];
   for (const proxy of ['haproxy', 'pgbouncer'] as const) {
@@ -77,23 +76,4 @@ export async function startLoad(
     stop,
     close: () => owned.disposeAsync(),
   };
-}
-
-/** Creates a token, which also makes the schema. */
-async function createToken(databaseUrl: string): Promise<string> {
-  const args = [join(ROOT, 'dist/cli.js'), 'token', 'create', 'failover'];
-  const env = { PATH: process.env['PATH'], DATABASE_URL: databaseUrl };
-  // Elsewhere a file .env of the developer would be read, which may name another database.
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env, cwd: '/' });
-  return stdout.trim();
-}
-
-function isReady(url: string): Promise<boolean> {
-  return fetch(`${url}/health/ready`).then(
-    async (response) => {
-      await response.arrayBuffer();
-      return response.ok;
-    },
-    () => false,
-  );
 }

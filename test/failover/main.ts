@@ -1,12 +1,12 @@
 import { randomInt } from 'node:crypto';
-import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join, relative, resolve } from 'node:path';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, relative, resolve } from 'node:path';
+import { Command, Option } from 'commander';
+import { parseCount, runToExitCode } from '../setup/fault-program.js';
 import { generator } from '../setup/random.js';
 import { drawChart } from './chart.js';
 import { FAULTS, SHORT_FORM, type Fault } from './faults.js';
-import { findPrograms, CannotRunError } from './programs.js';
+import { findPrograms } from './programs.js';
 import { formatReport, type Report } from './report.js';
 import { run, type Plan } from './run.js';
 
@@ -42,11 +42,6 @@ const program = new Command('npm run test:failover --')
     'test/failover/results/report.json',
   );
 
-function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('Give a whole number above 0.');
-  return Number(text);
-}
-
 /** The pauses of the short form are short, because CI waits for it. */
 function planOf({ events, kinds = [...FAULTS], seed, serverLoginRetry }: Options): Plan {
   if (events === undefined) {
@@ -57,61 +52,26 @@ function planOf({ events, kinds = [...FAULTS], seed, serverLoginRetry }: Options
   return { faults, seed, longestPauseMs: 12_000, serverLoginRetry };
 }
 
-/** Writes the report and its picture; the logs, too, when the verdict is not clean. */
-async function save(report: Report, out: string, folder: string): Promise<string[]> {
+/** Writes the report and its picture. */
+async function save(report: Report, out: string): Promise<string[]> {
   await mkdir(dirname(out), { recursive: true });
-  const base = out.replace(/\.json$/, '');
+  const picture = `${out.replace(/\.json$/, '')}.svg`;
   await writeFile(out, `${JSON.stringify(report)}\n`);
-  await writeFile(`${base}.svg`, drawChart(report));
-  if (report.verdict === 'clean') return [out, `${base}.svg`];
-  await saveLogs(folder, `${base}-logs`);
-  return [out, `${base}.svg`, `${base}-logs`];
+  await writeFile(picture, drawChart(report));
+  return [out, picture];
 }
 
-async function saveLogs(from: string, to: string): Promise<void> {
-  await mkdir(to, { recursive: true });
-  for (const name of await readdir(from)) {
-    if (name.endsWith('.log')) await cp(join(from, name), join(to, name));
-  }
+const options = program.parse().opts<Options>();
+if (options.kinds !== undefined && options.events === undefined) {
+  program.error('error: --kinds needs --events');
 }
-
-async function main(): Promise<number> {
-  const options = program.parse().opts<Options>();
-  if (options.kinds !== undefined && options.events === undefined) {
-    program.error('error: --kinds needs --events');
-  }
-  const interruption = new AbortController();
-  // The terminal signals this process and npm, which passes the signal on: a second signal is ignored.
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(name, () => interruption.abort());
-  }
-  const { signal } = interruption;
-  const tell = (text: string) => void process.stderr.write(`${text}\n`);
-  const folder = await mkdtemp(join(tmpdir(), 'plant-store-failover-'));
-  try {
-    const programs = await findPrograms();
-    tell(`seed ${options.seed}`);
-    const report = await run(planOf(options), { programs, folder, signal, tell });
-    process.stdout.write(`\n${formatReport(report)}\n`);
-    const files = await save(report, resolve(options.out), folder);
-    process.stdout.write(`${files.map((file) => relative(process.cwd(), file)).join('\n')}\n`);
-    return report.verdict === 'clean' ? 0 : 1;
-  } catch (error) {
-    if (error instanceof CannotRunError) {
-      tell(error.message);
-      return 2;
-    }
-    if (signal.aborted) {
-      tell('Interrupted: nothing was saved, and everything that was started has been stopped.');
-      return 1;
-    }
-    const logs = `${resolve(options.out).replace(/\.json$/, '')}-logs`;
-    await saveLogs(folder, logs);
-    tell(`${(error as Error).message}\nThe logs are in ${relative(process.cwd(), logs)}.`);
-    return 1;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-process.exit(await main());
+const exitCode = await runToExitCode('failover', options.out, async (surroundings) => {
+  const programs = await findPrograms();
+  surroundings.tell(`seed ${options.seed}`);
+  const report = await run(planOf(options), { programs, ...surroundings });
+  process.stdout.write(`\n${formatReport(report)}\n`);
+  const files = await save(report, resolve(options.out));
+  process.stdout.write(`${files.map((file) => relative(process.cwd(), file)).join('\n')}\n`);
+  return report.verdict === 'clean';
+});
+process.exit(exitCode);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { childrenOf } from '../setup/processes.js';
-import { sendSignal, startProgram, type RunningProgram, type User } from './programs.js';
+import { sendSignal, startProgram, type RunningProgram, type User } from '../setup/program.js';
 
 const HEALTH_TIMEOUT_MS = 1000;
 

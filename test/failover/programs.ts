@@ -1,13 +1,7 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
+import { CannotRunError } from '../setup/fault-program.js';
 import { findPostgresPrograms } from '../setup/postgres-server.js';
-
-const STOP_TIMEOUT_MS = 5000;
 
 /** The programs of a cluster, and the packages of Debian that have them. */
 const PACKAGES = {
@@ -19,9 +13,6 @@ const PACKAGES = {
 
 /** Paths of the programs; `postgres` is the folder of Postgres' programs. */
 export type Programs = Readonly<Record<keyof typeof PACKAGES | 'postgres', string>>;
-
-/** This machine lacks something, so nothing was started. */
-export class CannotRunError extends Error {}
 
 /** @throws CannotRunError that names what to install */
 export async function findPrograms(): Promise<Programs> {
@@ -42,88 +33,4 @@ export async function findPrograms(): Promise<Programs> {
     );
   }
   return { ...found, postgres } as Programs;
-}
-
-/** The user of the cluster's programs; an empty object is the user of this process. */
-export type User = { readonly uid: number; readonly gid: number } | Record<string, never>;
-
-/** Postgres and PgBouncer refuse to run as root, so root starts them as the user of Debian's package. */
-export async function findUser(): Promise<User> {
-  if (process.getuid?.() !== 0) return {};
-  const idOf = async (flag: string) =>
-    Number((await promisify(execFile)('id', [flag, 'postgres'])).stdout);
-  return { uid: await idOf('-u'), gid: await idOf('-g') };
-}
-
-/** A program that runs until it is stopped. */
-export interface RunningProgram {
-  readonly pid: number;
-  hasEnded(): boolean;
-  /** Sends a signal to the program and its process group. */
-  signal(signal: NodeJS.Signals): void;
-  /** Ends the program, by force after some seconds. */
-  stop(): Promise<void>;
-}
-
-/**
- * Starts a program in a process group of its own: Ctrl+C does not reach it, and a signal reaches its children.
- *
- * @param logFile receives the output of the program
- */
-export async function startProgram(
-  [file, ...args]: readonly string[],
-  logFile: string,
-  options: { readonly user?: User; readonly env?: Readonly<Record<string, string>> } = {},
-): Promise<RunningProgram> {
-  const log = await open(logFile, 'a');
-  const child = spawn(file!, args, {
-    cwd: '/',
-    env: { PATH: process.env['PATH'], LC_ALL: 'C.UTF-8', ...options.env },
-    stdio: ['ignore', log.fd, log.fd],
-    detached: true,
-    ...options.user,
-  });
-  const ended = once(child, 'exit');
-  await once(child, 'spawn');
-  await log.close();
-  const pid = child.pid!;
-  return {
-    pid,
-    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
-    signal: (signal) => sendSignal(-pid, signal),
-    async stop() {
-      sendSignal(-pid, 'SIGTERM');
-      const timer = setTimeout(() => sendSignal(-pid, 'SIGKILL'), STOP_TIMEOUT_MS);
-      await ended;
-      clearTimeout(timer);
-      sendSignal(-pid, 'SIGKILL');
-    },
-  };
-}
-
-/** Sends a signal to a process, or to a group if `pid` is negative; one that has ended is no error. */
-export function sendSignal(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
-}
-
-/**
- * Waits for a condition that no event reports.
- *
- * @throws Error when it does not come true in time, or the run was interrupted
- */
-export async function waitFor(
-  what: string,
-  seconds: number,
-  signal: AbortSignal,
-  condition: () => boolean | Promise<boolean>,
-): Promise<void> {
-  const deadline = performance.now() + seconds * 1000;
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`${what} took more than ${seconds} seconds.`);
-    await delay(100, undefined, { signal });
-  }
 }

@@ -1,12 +1,6 @@
-import {
-  compare,
-  longestGap,
-  type Comparison,
-  type History,
-  type Plant,
-  type Seconds,
-} from './history.js';
+import { clock, longestGap } from '../setup/times.js';
 import type { Fault } from './faults.js';
+import { compare, type Comparison, type History, type Plant, type Seconds } from './history.js';
 
 /** Clients of one kind, by way of one proxy. */
 export interface Target {
@@ -141,12 +135,6 @@ export function formatReport({ faults, targets, problems, seed, verdict }: Repor
   }
   lines.push('', ...problems, `Verdict: ${verdict} (seed ${seed}).`);
   return lines.join('\n');
-}
-
-/** @returns minutes and seconds */
-export function clock(seconds: number): string {
-  const whole = Math.floor(seconds);
-  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`;
 }
 
 function sum(counts: readonly number[]): number {

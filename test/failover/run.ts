@@ -1,13 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import type { Surroundings } from '../setup/fault-program.js';
+import { waitFor } from '../setup/program.js';
 import { generator } from '../setup/random.js';
+import { clock } from '../setup/times.js';
 import { startCluster, type Cluster } from './cluster.js';
 import { describeEnvironment } from './environment.js';
 import { cause, type Fault } from './faults.js';
 import type { Plant } from './history.js';
 import { startLoad, type Load } from './load.js';
-import { waitFor, type Programs } from './programs.js';
-import { clock, createReport, labelOf, type FaultRecord, type Report } from './report.js';
+import type { Programs } from './programs.js';
+import { createReport, labelOf, type FaultRecord, type Report } from './report.js';
 
 /** Far longer than any outage of the cluster, so that a service that takes longer needs help. */
 const RECOVERY_SECONDS = 60;
@@ -27,12 +30,8 @@ export interface Plan {
 }
 
 /** What a run needs, and how it is watched and interrupted. */
-export interface Surroundings {
+export interface ClusterSurroundings extends Surroundings {
   readonly programs: Programs;
-  /** Receives the files of the cluster and all logs. */
-  readonly folder: string;
-  readonly signal: AbortSignal;
-  readonly tell: (text: string) => void;
 }
 
 /**
@@ -41,7 +40,7 @@ export interface Surroundings {
  *
  * @throws Error when the cluster or a service does not start, or the run is interrupted
  */
-export async function run(plan: Plan, surroundings: Surroundings): Promise<Report> {
+export async function run(plan: Plan, surroundings: ClusterSurroundings): Promise<Report> {
   const { programs, folder, signal, tell } = surroundings;
   await using resources = new AsyncDisposableStack();
   const environment = await describeEnvironment(programs);
@@ -79,7 +78,7 @@ export async function run(plan: Plan, surroundings: Surroundings): Promise<Repor
  */
 async function causeAll(
   { faults, seed, longestPauseMs }: Plan,
-  { signal, tell }: Surroundings,
+  { signal, tell }: ClusterSurroundings,
   cluster: Cluster,
   load: Load,
   records: FaultRecord[],

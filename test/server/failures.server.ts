@@ -9,11 +9,8 @@ import {
 } from '../setup/built-service.js';
 import { startLoad, stopLoads } from '../setup/load.js';
 import { childrenOf } from '../setup/processes.js';
-import {
-  startPgBouncer,
-  startPostgresServer,
-  type PostgresServer,
-} from '../setup/postgres-server.js';
+import { startPgBouncer } from '../setup/pgbouncer.js';
+import { startPostgresServer, type PostgresServer } from '../setup/postgres-server.js';
 import { until } from '../setup/until.js';
 
 afterEach(stopLoads);

@@ -34,35 +34,46 @@ export interface StoredRow {
   readonly tag: string | null;
 }
 
+/** An outcome that a row is compared with; the id may be decimal digits, as that of a row. */
+type Compared = Omit<Sent, 'id'> & { readonly id: number | string };
+
 /**
- * Compares outcomes with the rows that are stored at the end.
+ * Compares outcomes with the rows that are stored at the end. A number from 50000 on, or no response, says nothing: the
+ * plant may be stored or not. A plant that got a number from 40000 on was refused for good.
  *
  * @returns a sentence for each contradiction
  */
-export function contradictions(history: readonly Sent[], rows: readonly StoredRow[]): string[] {
-  // A request that got a 4xx was refused for good; after another error, or none, its plant may be stored.
-  const mayBeStored = history.filter(({ outcome }) => outcome < 40000 || outcome >= 50000);
-  const unexplained = rows.filter((row) => !mayBeStored.some((sent) => isRowOf(sent, row)));
+export function contradictions(history: readonly Compared[], rows: readonly StoredRow[]): string[] {
+  const isStored = comparison(rows);
+  const possible = new Set(
+    history
+      .filter((sent) => (sent.outcome < 40000 || sent.outcome >= 50000) && isStored(sent))
+      .map(({ id }) => String(id)),
+  );
+  const unexplained = rows.filter(({ id }) => !possible.has(id));
   return [
     ...falseOutcomes(history, rows),
-    ...unexplained.map(({ id }) => `${id}: stored, but never sent, or refused`),
+    ...unexplained.map(({ id }) => `${id}: stored, but no request can have stored it`),
   ];
 }
 
 /** @returns a sentence for each plant that is not stored although it got 200, or got 40006 without a different plant */
-export function falseOutcomes(history: readonly Sent[], rows: readonly StoredRow[]): string[] {
-  const stored = new Map(rows.map((row) => [Number(row.id), row]));
+export function falseOutcomes(history: readonly Compared[], rows: readonly StoredRow[]): string[] {
+  const isStored = comparison(rows);
+  const ids = new Set(rows.map(({ id }) => id));
   return history.flatMap((sent) => {
-    const { id, outcome } = sent;
-    const row = stored.get(id);
-    const isStored = row !== undefined && isRowOf(sent, row);
-    if (outcome === 200 && !isStored) return [`${id}: 200, but not stored`];
-    return outcome === 40006 && (row === undefined || isStored)
-      ? [`${id}: refused, although no different plant is stored`]
+    if (sent.outcome === 200 && !isStored(sent)) return [`${sent.id}: 200, but not stored`];
+    return sent.outcome === 40006 && (!ids.has(String(sent.id)) || isStored(sent))
+      ? [`${sent.id}: refused, although no different plant is stored`]
       : [];
   });
 }
 
-function isRowOf(sent: SentPlant, row: StoredRow): boolean {
-  return sent.id === Number(row.id) && sent.name === row.name && (sent.tag ?? null) === row.tag;
+/** @returns a function that tells whether a plant is stored as it was sent */
+function comparison(rows: readonly StoredRow[]): (sent: Compared) => boolean {
+  const stored = new Map(rows.map((row) => [row.id, row]));
+  return ({ id, name, tag }) => {
+    const row = stored.get(String(id));
+    return row?.name === name && row.tag === (tag ?? null);
+  };
 }

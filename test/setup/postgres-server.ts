@@ -1,13 +1,15 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chown, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { findFreePorts } from './ports.js';
 import { childrenOf, isRunning } from './processes.js';
+import { findUser, sendSignal } from './program.js';
 import { until } from './until.js';
 
 const exec = promisify(execFile);
@@ -16,6 +18,7 @@ const exec = promisify(execFile);
 export interface PostgresServer {
   readonly url: string;
   readonly port: number;
+  readonly logFile: string;
   query<Row extends pg.QueryResultRow>(sql: string, parameters?: unknown[]): Promise<Row[]>;
   /** Runs SQL in another database of the server, which works even if the first one is misconfigured. */
   administer(sql: string): Promise<void>;
@@ -33,20 +36,22 @@ export interface PostgresServer {
  *
  * @param settings of postgresql.conf that differ
  * @param primary the server to follow as a standby; without it, the server has an empty database
+ * @param parent the folder below which all files are
  * @throws Error when no server is installed, or it does not start
  */
 export async function startPostgresServer(
   settings: Readonly<Record<string, string>> = {},
   primary?: PostgresServer,
+  parent = tmpdir(),
 ): Promise<PostgresServer> {
   const bin = await findPostgresPrograms();
-  const dir = await mkdtemp(join(tmpdir(), 'plant-store-server-'));
-  const isRoot = process.getuid?.() === 0;
+  const dir = await mkdtemp(join(parent, 'plant-store-server-'));
+  const user = await findUser();
   // Postgres refuses to run as root.
-  const run = (command: string, args: string[]) =>
-    isRoot ? exec('runuser', ['-u', 'postgres', '--', command, ...args]) : exec(command, args);
+  const run = (command: string, args: string[]) => exec(command, args, { ...user, cwd: '/' });
   const data = join(dir, 'data');
-  const port = await findFreePort();
+  const logFile = join(dir, 'log');
+  const [port] = (await findFreePorts(1)) as [number];
 
   const start = async () => {
     const options = [`-p ${port} -k ${dir}`];
@@ -57,7 +62,7 @@ export async function startPostgresServer(
       '-D',
       data,
       '-l',
-      join(dir, 'log'),
+      logFile,
       '-w',
       '-o',
       options.join(' '),
@@ -70,9 +75,11 @@ export async function startPostgresServer(
   };
   const signalAll = async (signal: NodeJS.Signals) => {
     const [postmaster] = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n');
-    const pids = [Number(postmaster), ...(await childrenOf(Number(postmaster)))];
-    for (const pid of pids) process.kill(pid, signal);
-    return pids;
+    // A postmaster that still runs would start processes that are missing in the list.
+    sendSignal(Number(postmaster), 'SIGSTOP');
+    const children = await childrenOf(Number(postmaster));
+    for (const pid of [...children, Number(postmaster)]) sendSignal(pid, signal);
+    return [...children, Number(postmaster)];
   };
   const url = `postgres://plants@127.0.0.1:${port}/plants_test`;
   const query = async <Row extends pg.QueryResultRow>(
@@ -94,7 +101,7 @@ export async function startPostgresServer(
   };
 
   try {
-    if (isRoot) await chown(dir, await idOf('postgres', '-u'), await idOf('postgres', '-g'));
+    if (user.uid !== undefined) await chown(dir, user.uid, user.gid);
     if (primary === undefined) {
       await run(join(bin, 'initdb'), ['-D', data, '-U', 'plants', '-A', 'trust', '-E', 'UTF8']);
       await start();
@@ -111,6 +118,7 @@ export async function startPostgresServer(
   return {
     url,
     port,
+    logFile,
     query: (sql, parameters) => query(sql, parameters),
     administer,
     async kill() {
@@ -128,52 +136,6 @@ export async function startPostgresServer(
   };
 }
 
-/** A PgBouncer in transaction mode in front of a server. */
-export async function startPgBouncer(
-  server: PostgresServer,
-): Promise<{ url: string; close(): Promise<void> }> {
-  const dir = await mkdtemp(join(tmpdir(), 'plant-store-bouncer-'));
-  const isRoot = process.getuid?.() === 0;
-  const port = await findFreePort();
-  const config = join(dir, 'pgbouncer.ini');
-  await writeFile(join(dir, 'users.txt'), '"plants" ""\n');
-  await writeFile(
-    config,
-    `[databases]
-plants_test = host=127.0.0.1 port=${server.port}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${port}
-unix_socket_dir =
-auth_type = trust
-auth_file = ${join(dir, 'users.txt')}
-pool_mode = transaction
-default_pool_size = 4
-`,
-  );
-  if (isRoot) {
-    const [uid, gid] = [await idOf('postgres', '-u'), await idOf('postgres', '-g')];
-    for (const path of [dir, config, join(dir, 'users.txt')]) await chown(path, uid, gid);
-  }
-  const args = ['/usr/sbin/pgbouncer', config];
-  const bouncer = isRoot
-    ? spawn('runuser', ['-u', 'postgres', '--', ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
-    : spawn(args[0]!, args.slice(1), { stdio: ['ignore', 'ignore', 'pipe'] });
-  const exited = once(bouncer, 'close');
-  for await (const chunk of bouncer.stderr) {
-    if (String(chunk).includes('process up')) break;
-  }
-  bouncer.stderr.resume();
-  return {
-    url: `postgres://plants@127.0.0.1:${port}/plants_test`,
-    async close() {
-      bouncer.kill('SIGTERM');
-      await exited;
-      await rm(dir, { recursive: true });
-    },
-  };
-}
-
 export async function findFreePort(): Promise<number> {
   const server = createServer();
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -181,10 +143,6 @@ export async function findFreePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   return port;
-}
-
-async function idOf(user: string, flag: '-u' | '-g'): Promise<number> {
-  return Number((await exec('id', [flag, user])).stdout);
 }
 
 /**

@@ -1,0 +1,50 @@
+import { generator } from '../setup/random.js';
+
+const KILLS = ['kill-service', 'kill-postgres', 'kill-both'] as const;
+
+export const KINDS = [
+  ...KILLS,
+  'freeze-service',
+  'freeze-postgres',
+  'cut-database',
+  'reset-clients',
+  'fill-disk',
+  'jump-clock',
+  'take-connections',
+  'lock-table',
+] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** Of so many faults in a long run, one is not a kill. */
+const FAULTS_PER_OTHER = 4;
+
+export function isKill(kind: Kind): boolean {
+  return (KILLS as readonly Kind[]).includes(kind);
+}
+
+/** @returns each kind once, in an order that the seed chooses */
+export function shortPlan(kinds: readonly Kind[], seed: number): Kind[] {
+  const random = generator(seed);
+  const rest = [...kinds];
+  const shuffled: Kind[] = [];
+  while (rest.length > 0) shuffled.push(...rest.splice(random(rest.length), 1));
+  return shuffled;
+}
+
+/**
+ * @param kinds at least one of them a kill
+ * @returns so many kills, with other faults among them
+ */
+export function longPlan(kinds: readonly Kind[], kills: number, seed: number): Kind[] {
+  const random = generator(seed);
+  const [killing, others] = [kinds.filter(isKill), kinds.filter((kind) => !isKill(kind))];
+  const chosen: Kind[] = [];
+  let left = kills;
+  while (left > 0) {
+    const isOther = others.length > 0 && random(FAULTS_PER_OTHER) === 0;
+    if (!isOther) left--;
+    const from = isOther ? others : killing;
+    chosen.push(from[random(from.length)]!);
+  }
+  return chosen;
+}

@@ -1,0 +1,150 @@
+import { copyFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startDatabaseProxy } from '../setup/database-proxy.js';
+import type { Surroundings } from '../setup/fault-program.js';
+import type { StoredRow } from '../setup/history.js';
+import { describeMachine } from '../setup/machine.js';
+import { findFreePorts } from '../setup/ports.js';
+import { startPostgresServer } from '../setup/postgres-server.js';
+import { waitFor } from '../setup/program.js';
+import { generator } from '../setup/random.js';
+import { createToken, revokeToken } from '../setup/service-program.js';
+import { clock } from '../setup/times.js';
+import { mountSmallDisk } from './disk.js';
+import { cause, type Targets } from './faults.js';
+import { startLoad } from './load.js';
+import { isKill, KINDS, type Kind } from './plan.js';
+import { createReport, type FaultRecord, type Report } from './report.js';
+import { Service } from './service.js';
+
+/** Far longer than any fault lasts, so that a service that takes longer needs help. */
+const RECOVERY_SECONDS = 60;
+
+/** So many acknowledgments are a recovery. */
+const RECOVERED = 20;
+
+/** The load between two faults. */
+const PAUSE_MS = { shortest: 100, longest: 1000 } as const;
+
+/** Few connections, so that they can be taken; a small log, which fits a small disk. */
+const SETTINGS = { max_connections: '40', max_wal_size: '64MB', min_wal_size: '32MB' };
+
+const NO_DISK =
+  'Left out: the full disk, because only root may mount the file system that it needs.';
+
+export interface RunSettings {
+  /** @param allowed the faults that this machine allows */
+  readonly plan: (allowed: readonly Kind[]) => readonly Kind[];
+  readonly seed: number;
+  /** Settings of Postgres that differ from the defaults. */
+  readonly settings: Readonly<Record<string, string>>;
+  readonly faketime: string;
+}
+
+/**
+ * Starts Postgres and the service, disturbs them under load, and compares the rows with the responses. Everything that
+ * it starts has ended when it returns or throws.
+ *
+ * @throws Error when Postgres or the service does not start, or the run is interrupted
+ */
+export async function run(
+  { plan, seed, settings, faketime }: RunSettings,
+  { folder, signal, tell }: Surroundings,
+): Promise<Report> {
+  await using resources = new AsyncDisposableStack();
+  const disk = await mountSmallDisk();
+  resources.defer(async () => disk?.close());
+  const leftOut = disk === undefined ? [NO_DISK] : [];
+  leftOut.forEach(tell);
+  const kinds = plan(KINDS.filter((kind) => kind !== 'fill-disk' || disk !== undefined));
+
+  const server = await startPostgresServer({ ...SETTINGS, ...settings }, undefined, disk?.folder);
+  resources.defer(async () => {
+    await copyFile(server.logFile, join(folder, 'postgres.log'));
+    await server.close();
+  });
+  const [token, revoked] = [
+    await createToken(server.url, 'faults'),
+    await createToken(server.url, 'revoked'),
+  ];
+  await revokeToken(server.url, 'revoked');
+  // Settings that lose commits must not lose the schema and the token, or nothing would be left to test.
+  await server.administer('CHECKPOINT');
+  const proxy = await startDatabaseProxy(server.url);
+  resources.defer(() => proxy.close());
+  const [port] = (await findFreePorts(1)) as [number];
+  const service = new Service({ port, databaseUrl: proxy.url, folder, faketime, signal });
+  resources.defer(() => service.kill());
+  await service.setClock(0);
+  await service.start();
+  await service.becomesReady();
+  const startedAt = new Date().toISOString();
+  const load = startLoad(service.url, token, revoked, seed);
+  resources.defer(() => load.close());
+
+  const random = generator(seed);
+  const targets: Targets = { server, proxy, service, load, disk, random, signal };
+  const faults: FaultRecord[] = [];
+  const problems: string[] = [];
+  try {
+    await causeAll(kinds, targets, tell, faults);
+  } catch (error) {
+    signal.throwIfAborted();
+    problems.push((error as Error).message);
+  }
+  if (service.hasEnded()) problems.push('The service ended by itself.');
+  await load.stop();
+  const duration = load.now();
+  tell('compares the rows with the responses');
+  const rows = await server.query<StoredRow>('SELECT id::text AS id, name, tag FROM plants');
+  const environment = await describeMachine();
+  const facts = { startedAt, seed, environment, settings, duration, leftOut };
+  return createReport(facts, faults, load, rows, problems);
+}
+
+/**
+ * Causes one fault after the other, each at a random moment after the recovery from the last one.
+ *
+ * @param records receives the faults, also the one that nothing recovers from
+ * @throws Error when something does not recover
+ */
+async function causeAll(
+  kinds: readonly Kind[],
+  targets: Targets,
+  tell: (text: string) => void,
+  records: FaultRecord[],
+): Promise<void> {
+  const { load, service, random, signal } = targets;
+  const pause = () => {
+    const milliseconds = PAUSE_MS.shortest + random(PAUSE_MS.longest - PAUSE_MS.shortest);
+    return delay(milliseconds, undefined, { signal });
+  };
+  let kills = 0;
+  for (const [index, kind] of kinds.entries()) {
+    await pause();
+    if (service.hasEnded()) throw new Error('The service ended by itself.');
+    const at = load.now();
+    let description: string = kind;
+    let takenBackAt = Infinity;
+    try {
+      description = await cause(kind, targets);
+      takenBackAt = load.now();
+      const goal = load.acknowledgedAt.length + RECOVERED;
+      await waitFor(`The recovery after ${kind}`, RECOVERY_SECONDS, signal, () => {
+        return load.acknowledgedAt.length >= goal;
+      });
+      await service.becomesReady();
+    } finally {
+      const recoveredAt = load.now();
+      takenBackAt = Math.min(takenBackAt, recoveredAt);
+      records.push({ kind, description, at, takenBackAt, recoveredAt });
+    }
+    if (isKill(kind)) kills++;
+    tell(
+      `${clock(load.now())}, ${index + 1} of ${kinds.length} faults, ${kills} kills, ` +
+        `${load.acknowledgedAt.length} acknowledged: ${description}`,
+    );
+  }
+  await pause();
+}

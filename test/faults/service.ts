@@ -1,0 +1,99 @@
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ROOT } from '../setup/command.js';
+import { startProgram, waitFor, type RunningProgram } from '../setup/program.js';
+import { isReady } from '../setup/service-program.js';
+
+const READY_SECONDS = 60;
+
+/** The library reads its file again after a second, and Node writes the date of responses once a second. */
+const CLOCK_SECONDS = 10;
+
+export interface ServiceOptions {
+  readonly port: number;
+  readonly databaseUrl: string;
+  readonly folder: string;
+  /** The path of libfaketime. */
+  readonly faketime: string;
+  readonly signal: AbortSignal;
+}
+
+/** The built service as a process that is killed, frozen and started again, with a clock of its own. */
+export class Service {
+  private program: RunningProgram | undefined;
+
+  constructor(private readonly options: ServiceOptions) {}
+
+  get url(): string {
+    return `http://127.0.0.1:${this.options.port}`;
+  }
+
+  private get clockFile(): string {
+    return join(this.options.folder, 'clock');
+  }
+
+  async start(): Promise<void> {
+    const { port, databaseUrl, folder, faketime } = this.options;
+    const env = {
+      DATABASE_URL: databaseUrl,
+      PORT: String(port),
+      LD_PRELOAD: faketime,
+      FAKETIME_TIMESTAMP_FILE: this.clockFile,
+      FAKETIME_CACHE_DURATION: '1',
+      // Nobody can set the monotonic clock of a machine either.
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    };
+    const log = join(folder, 'service.log');
+    const command = [process.execPath, join(ROOT, 'dist/main.js')];
+    this.program = await startProgram(command, log, { env });
+  }
+
+  becomesReady(): Promise<void> {
+    const { signal } = this.options;
+    return waitFor('The readiness of the service', READY_SECONDS, signal, () => isReady(this.url));
+  }
+
+  async becomesUnready(): Promise<void> {
+    const { signal } = this.options;
+    const isUnready = async () => !(await isReady(this.url));
+    await waitFor('The end of the readiness', READY_SECONDS, signal, isUnready);
+  }
+
+  hasEnded(): boolean {
+    return this.program?.hasEnded() ?? true;
+  }
+
+  async kill(): Promise<void> {
+    const { program } = this;
+    if (program === undefined) return;
+    this.program = undefined;
+    program.signal('SIGKILL');
+    await program.stop();
+    // A killed process leaves the shared memory of libfaketime behind.
+    for (const name of ['faketime_shm_', 'sem.faketime_sem_']) {
+      await rm(`/dev/shm/${name}${program.pid}`, { force: true });
+    }
+  }
+
+  freeze(): void {
+    this.program?.signal('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.program?.signal('SIGCONT');
+  }
+
+  /** @param seconds by which the clock of the service is ahead of that of the machine */
+  async setClock(seconds: number): Promise<void> {
+    // Replaced as a whole: the library may read it at any time.
+    await writeFile(`${this.clockFile}.new`, `${seconds < 0 ? '' : '+'}${seconds}\n`);
+    await rename(`${this.clockFile}.new`, this.clockFile);
+    if (this.program === undefined) return;
+    await waitFor('The jump of the clock', CLOCK_SECONDS, this.options.signal, async () => {
+      const response = await fetch(`${this.url}/health/live`);
+      await response.arrayBuffer();
+      const ahead = (Date.parse(response.headers.get('date')!) - Date.now()) / 1000;
+      return Math.abs(ahead - seconds) < 5;
+    });
+  }
+}

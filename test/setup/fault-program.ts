@@ -1,0 +1,70 @@
+import { cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative, resolve } from 'node:path';
+import { InvalidArgumentError } from 'commander';
+
+/** This machine lacks something, so nothing was started. */
+export class CannotRunError extends Error {}
+
+/** How a program that disturbs servers is watched and interrupted. */
+export interface Surroundings {
+  /** Receives all files; those that end in ".log" are kept when something is wrong. */
+  readonly folder: string;
+  readonly signal: AbortSignal;
+  readonly tell: (text: string) => void;
+}
+
+/**
+ * Runs a program in a folder of its own, which is removed afterwards.
+ *
+ * @param out the file of the report; the logs are saved beside it, unless the run is clean
+ * @param run returns whether everything was as promised, after all that it started has ended
+ * @returns the exit code: 0 clean; 1 not clean, failed or interrupted; 2 something is not installed
+ */
+export async function runToExitCode(
+  name: string,
+  out: string,
+  run: (surroundings: Surroundings) => Promise<boolean>,
+): Promise<number> {
+  const interruption = new AbortController();
+  // The terminal signals this process and npm, which passes the signal on: a second signal is ignored.
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(name, () => interruption.abort());
+  }
+  const { signal } = interruption;
+  const tell = (text: string) => void process.stderr.write(`${text}\n`);
+  const folder = await mkdtemp(join(tmpdir(), `plant-store-${name}-`));
+  const saveLogs = async () => {
+    const logs = `${resolve(out).replace(/\.json$/, '')}-logs`;
+    await mkdir(logs, { recursive: true });
+    for (const file of await readdir(folder)) {
+      if (file.endsWith('.log')) await cp(join(folder, file), join(logs, file));
+    }
+    tell(`The logs are in ${relative(process.cwd(), logs)}.`);
+  };
+  try {
+    if (await run({ folder, signal, tell })) return 0;
+    await saveLogs();
+    return 1;
+  } catch (error) {
+    if (error instanceof CannotRunError) {
+      tell(error.message);
+      return 2;
+    }
+    if (signal.aborted) {
+      tell('Interrupted: nothing was saved, and everything that was started has been stopped.');
+      return 1;
+    }
+    tell((error as Error).message);
+    await saveLogs();
+    return 1;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The parser of an option that is a whole number above 0. */
+export function parseCount(text: string): number {
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('Give a whole number above 0.');
+  return Number(text);
+}
