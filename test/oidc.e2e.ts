@@ -24,8 +24,9 @@ describe('access tokens of an identity provider', () => {
     service = await startService({ OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE });
   });
   afterAll(async () => {
-    await service.close();
+    // First, because the connections to it are kept for the next request.
     await issuer.close();
+    await service.close();
   });
 
   const postWith = (token: string) => service.post(PLANT, { authorization: `Bearer ${token}` });
@@ -146,8 +147,9 @@ describe('an identity provider', () => {
     });
   });
   afterAll(async () => {
-    await service.close();
+    // First, because the connections to it are kept for the next request.
     await issuer.close();
+    await service.close();
   });
 
   const postWith = (token: string) => service.post(PLANT, { authorization: `Bearer ${token}` });
@@ -207,8 +209,8 @@ describe('an identity provider', () => {
       expect(failing.requests).toBeLessThan(5);
       expect(await other.post(PLANT)).toMatchObject({ status: 200 });
     } finally {
-      await other.close();
       await failing.close();
+      await other.close();
     }
   });
 });
