@@ -83,14 +83,18 @@ async function openDescriptors(): Promise<string[]> {
   return links.filter((link) => link !== '' && !/ anon_inode:|plant-store-test-/.test(link));
 }
 
-async function untilNothingHeld(list: () => Promise<readonly string[]>): Promise<void> {
+/**
+ * Waits until `list` is empty.
+ *
+ * @param list returns what is still held, in words
+ * @throws Error that names what is still held
+ */
+export async function untilNothingHeld(list: () => Promise<readonly string[]>): Promise<void> {
   // A timer, because a test may hold the clocks.
   const limit = AbortSignal.timeout(LIMIT_MS);
   let held: readonly string[] = [];
   await until(async () => (held = await list()).length === 0 || limit.aborted);
   if (held.length > 0) {
-    throw new Error(
-      `Still held ${LIMIT_MS / 1000} seconds after the last test: ${held.join('; ')}`,
-    );
+    throw new Error(`Still held after ${LIMIT_MS / 1000} seconds: ${held.join('; ')}`);
   }
 }
