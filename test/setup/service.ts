@@ -7,6 +7,7 @@ import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { readProcessState, untilIdle, untilReleased, type ProcessState } from './clean-state.js';
 import { startDatabaseProxy, type DatabaseProxy } from './database-proxy.js';
 import { openTestDatabase, type TestDatabase } from './database.js';
+import { expectDocumented } from './documented.js';
 import { stopApp } from '../../src/shutdown.js';
 
 /** A row of the table, with the id as Postgres prints it. */
@@ -35,7 +36,7 @@ export interface TestService {
   readonly proxy: DatabaseProxy;
   /** Sends `body`, unchanged, to POST /plants with a valid token. */
   post(body: string | Buffer, headers?: Record<string, string>): Promise<TestResponse>;
-  /** Sends any request, without a token. */
+  /** Sends any request, without a token. Every response must be as the document says. */
   request(path: string, init?: RequestInit): Promise<TestResponse>;
   /** The value of a metric that has no labels. */
   metric(name: string): Promise<number>;
@@ -75,6 +76,13 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
   const request = async (path: string, init?: RequestInit): Promise<TestResponse> => {
     const response = await fetch(url + path, init);
     const text = await response.text();
+    const [pathname] = path.split('?');
+    await expectDocumented({
+      status: response.status,
+      header: (name) => response.headers.get(name),
+      body: text,
+      request: `${init?.method ?? 'GET'} ${pathname}`,
+    });
     const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
     return {
       status: response.status,
