@@ -30,8 +30,8 @@ describe('the examples of errors in the OpenAPI document', () => {
     documented = paths['/plants']!.post!.responses as Record<string, DocumentedResponse>;
   });
   afterAll(async () => {
-    await service.close();
     await issuer.close();
+    await service.close();
   });
 
   const withToken = (token: string) => service.post(PLANT, { authorization: `Bearer ${token}` });

@@ -259,6 +259,7 @@ describe('metrics', () => {
     'plant_store_database_waiting',
     'plant_store_pending_requests',
     'plant_store_batch_waiting',
+    'plant_store_token_lookups',
   ])('%s is 0', async (series) => {
     expect(await value(series)).toBe(0);
   });

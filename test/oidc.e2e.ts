@@ -24,8 +24,9 @@ describe('access tokens of an identity provider', () => {
     service = await startService({ OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE });
   });
   afterAll(async () => {
-    await service.close();
+    // First, because the connections to it are kept for the next request.
     await issuer.close();
+    await service.close();
   });
 
   const postWith = (token: string) => service.post(PLANT, { authorization: `Bearer ${token}` });
@@ -153,8 +154,9 @@ describe('an identity provider', () => {
     });
   });
   afterAll(async () => {
-    await service.close();
+    // First, because the connections to it are kept for the next request.
     await issuer.close();
+    await service.close();
   });
 
   const postWith = (token: string) => service.post(PLANT, { authorization: `Bearer ${token}` });
@@ -218,8 +220,8 @@ describe('an identity provider that fails', () => {
       expect(failing.requests).toBe(1);
       expect(await other.post(PLANT)).toMatchObject({ status: 200 });
     } finally {
-      await other.close();
       await failing.close();
+      await other.close();
     }
   });
 });

@@ -11,10 +11,7 @@ describe('a service that stops', () => {
   beforeEach(async () => {
     service = await startService();
   });
-  afterEach(async () => {
-    await service.proxy.close();
-    await service.database.close();
-  });
+  afterEach(() => service.close());
 
   const head = () =>
     plantHead(service.token, [

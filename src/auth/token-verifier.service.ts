@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { Counter, Registry } from 'prom-client';
+import { Counter, Gauge, Registry } from 'prom-client';
 import { CONFIG, type Config } from '../config/config.js';
 import { overloaded, TooManyAttemptsError } from '../errors/service-error.js';
 import { isWellFormedAccessToken } from './access-token.js';
@@ -57,6 +57,15 @@ export class TokenVerifierService {
       help: 'Tokens that were checked, by outcome.',
       labelNames: ['outcome'],
       registers: [registry],
+    });
+    const lookUps: Gauge = new Gauge({
+      name: 'plant_store_token_lookups',
+      help: 'Look-ups of tokens in flight.',
+      registers: [registry],
+      collect: () => {
+        const sources = Object.values(this.sources);
+        lookUps.set(sources.reduce((sum, source) => sum + source.lookUps.size, 0));
+      },
     });
   }
 

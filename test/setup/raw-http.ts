@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { expectDocumented } from './documented.js';
 
 /** A response, parsed. */
 export interface RawResponse {
@@ -27,7 +28,11 @@ export async function openConnection(port: number): Promise<Socket> {
   return socket;
 }
 
-/** Reads responses until the server closes the connection, or `count` of them are complete. */
+/**
+ * Reads responses until the server closes the connection, or `count` of them are complete.
+ *
+ * @throws Error when a response is not as the document says
+ */
 export async function readResponses(socket: Socket, count = Infinity): Promise<RawResponse[]> {
   const responses: RawResponse[] = [];
   let rest = '';
@@ -38,6 +43,10 @@ export async function readResponses(socket: Socket, count = Infinity): Promise<R
       rest = next.rest;
     }
     if (responses.length >= count) break;
+  }
+  for (const { status, headers, body } of responses) {
+    const header = (name: string) => headers[name.toLowerCase()] ?? null;
+    await expectDocumented({ status, header, body: Buffer.from(body, 'latin1').toString() });
   }
   return responses;
 }

@@ -4,8 +4,10 @@ import { Registry } from 'prom-client';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { readConfig } from '../../src/config/config.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
+import { readProcessState, untilIdle, untilReleased, type ProcessState } from './clean-state.js';
 import { startDatabaseProxy, type DatabaseProxy } from './database-proxy.js';
 import { openTestDatabase, type TestDatabase } from './database.js';
+import { expectDocumented } from './documented.js';
 import { stopApp } from '../../src/shutdown.js';
 
 /** A row of the table, with the id as Postgres prints it. */
@@ -34,7 +36,7 @@ export interface TestService {
   readonly proxy: DatabaseProxy;
   /** Sends `body`, unchanged, to POST /plants with a valid token. */
   post(body: string | Buffer, headers?: Record<string, string>): Promise<TestResponse>;
-  /** Sends any request, without a token. */
+  /** Sends any request, without a token. Every response must be as the document says. */
   request(path: string, init?: RequestInit): Promise<TestResponse>;
   /** The value of a metric that has no labels. */
   metric(name: string): Promise<number>;
@@ -42,11 +44,22 @@ export interface TestService {
   storedPlants(): Promise<StoredPlant[]>;
   /** Stops the service, without time for the requests in flight, and starts it again on the same port. */
   restart(): Promise<void>;
+  /**
+   * Stops the service.
+   *
+   * @throws Error when the service, or this process, still holds what a request took
+   */
   close(): Promise<void>;
 }
 
+/** The services of this process, and its state before the first of them. */
+let running = 0;
+let before: ProcessState;
+
 /** @param env settings that differ from the defaults, as an operator would set them */
 export async function startService(env: Record<string, string> = {}): Promise<TestService> {
+  if (running === 0) before = await readProcessState();
+  running++;
   const database = await openTestDatabase();
   const proxy = await startDatabaseProxy(database.url);
   const config = readConfig({
@@ -67,6 +80,13 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
   const request = async (path: string, init?: RequestInit): Promise<TestResponse> => {
     const response = await fetch(url + path, init);
     const text = await response.text();
+    const [pathname] = path.split('?');
+    await expectDocumented({
+      status: response.status,
+      header: (name) => response.headers.get(name),
+      body: text,
+      request: `${init?.method ?? 'GET'} ${pathname}`,
+    });
     const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
     return {
       status: response.status,
@@ -111,9 +131,14 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
       await listen(app, { ...config.http, port });
     },
     async close() {
-      await stop();
-      await proxy.close();
-      await database.close();
+      proxy.restore();
+      await untilIdle(app).finally(async () => {
+        await stop();
+        await proxy.close();
+        await database.close();
+        running--;
+      });
+      if (running === 0) await untilReleased(before);
     },
   };
 }

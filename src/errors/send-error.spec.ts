@@ -1,0 +1,30 @@
+import { once } from 'node:events';
+import { createServer, request, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { expect, it } from '@jest/globals';
+import { sendError, sentError } from './send-error.js';
+import { internal } from './service-error.js';
+
+it('an error after the response began closes the connection, so that the response is not taken for complete', async () => {
+  const error = internal(new Error('secret'));
+  let sent: unknown;
+  const server = createServer((incoming, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.write('{"name":', () => {
+      sendError(incoming, response, error);
+      sent = sentError(response);
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const [response] = (await once(request({ port, host: '127.0.0.1' }).end(), 'response')) as [
+    IncomingMessage,
+  ];
+  expect(response.statusCode).toBe(200);
+  await expect(text(response)).rejects.toMatchObject({ code: 'ECONNRESET' });
+  expect(response.complete).toBe(false);
+  expect(sent).toBeUndefined();
+  server.close();
+  await once(server, 'close');
+});

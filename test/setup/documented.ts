@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs';
+import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js';
+
+interface Response {
+  readonly headers: Record<string, { $ref: string }>;
+  readonly content: Record<string, unknown>;
+}
+
+interface Document {
+  readonly info: { readonly description: string };
+  readonly paths: Record<string, { post: { responses: Record<string, Response> } }>;
+}
+
+/** A response that a test received. */
+export interface ReceivedResponse {
+  readonly status: number;
+  readonly header: (name: string) => string | null;
+  readonly body: string;
+  /** Such as `POST /plants`; undefined if the test sent its own bytes. */
+  readonly request?: string;
+}
+
+/** The description of the header field excepts it. */
+const WITHOUT_RETRY_AFTER = 50302;
+
+const OPERATION = 'POST /plants';
+const IN_RESPONSES = '#/paths/~1plants/post/responses';
+
+const document = JSON.parse(
+  readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'),
+) as Document;
+const { responses } = document.paths['/plants']!.post;
+/** The first column of the table in the description. */
+const numbers = new Set(
+  [...document.info.description.matchAll(/^\| (\d{5}) \|/gm)].map(([, number]) => Number(number)),
+);
+
+let validator: Promise<Ajv2020> | undefined;
+
+/**
+ * Checks a response against openapi.json, with a validator for JSON Schema 2020-12, the dialect of OpenAPI 3.1: its
+ * status, its header fields, its content type and its body. The document describes one operation, and the table in its
+ * description every error, also those of other paths: their bodies must be as in the schema `Error`.
+ *
+ * @throws Error that names each difference
+ */
+export async function expectDocumented(response: ReceivedResponse): Promise<void> {
+  const problems = await problemsOf(response);
+  if (problems.length === 0) return;
+  const { request = 'a request', status, body } = response;
+  throw new Error(
+    `The response ${status} to ${request} is not as openapi.json says: ${problems.join('; ')}. It is: ${body.slice(0, 500)}`,
+  );
+}
+
+async function problemsOf(response: ReceivedResponse): Promise<string[]> {
+  const { request, status } = response;
+  const isError = status >= 400;
+  // Not in the document: 100 Continue, success on other paths, and HEAD, whose response has no body.
+  if (request?.startsWith('HEAD ') || !(isError || isPlant(response))) return [];
+  const key = [String(status), `${Math.floor(status / 100)}XX`].find((it) => it in responses);
+  if (key === undefined && !isError) return [`status ${status} is not documented`];
+  // Every error has the schema of 400, also an error that only the table contains.
+  const { headers, content } = responses[key ?? '400']!;
+  const [mediaType] = (response.header('content-type') ?? 'none').split(';') as [string];
+  if (content[mediaType] === undefined) return [`content type ${mediaType} is not documented`];
+
+  const problems: string[] = [];
+  const body = JSON.parse(response.body) as { error: number };
+  const schema = `${IN_RESPONSES}/${key ?? '400'}/content/${mediaType.replace('/', '~1')}/schema`;
+  await check(schema, 'the body', body, problems);
+  if (isError && !numbers.has(body.error))
+    problems.push('the table of errors does not contain its number');
+  if (isError && Math.floor(body.error / 100) !== status)
+    problems.push('its number is of another status');
+  for (const [name, { $ref }] of key === undefined ? [] : Object.entries(headers)) {
+    const value = response.header(name);
+    if (value !== null) {
+      // A number in a header field is text (OpenAPI 3.1, style `simple`).
+      const parsed: unknown = /^\d+$/.test(value) && name === 'Retry-After' ? Number(value) : value;
+      await check(`${$ref}/schema`, `the header ${name}`, parsed, problems);
+    } else if (name !== 'Retry-After' || body.error !== WITHOUT_RETRY_AFTER) {
+      problems.push(`the header ${name} is missing`);
+    }
+  }
+  return problems;
+}
+
+/** Where a test sent its own bytes, the only other JSON is that of /health. */
+function isPlant({ status, request, body, header }: ReceivedResponse): boolean {
+  if (request !== undefined) return request === OPERATION;
+  const isJson = header('content-type')?.startsWith('application/json') ?? false;
+  return status >= 200 && isJson && body !== '{"status":"ok"}';
+}
+
+async function check(schema: string, subject: string, value: unknown, problems: string[]) {
+  const ajv = await (validator ??= createValidator());
+  const validate = ajv.getSchema(`document${schema}`) as ValidateFunction;
+  if (!validate(value)) problems.push(ajv.errorsText(validate.errors, { dataVar: subject }));
+}
+
+/** Loaded when the first response arrives: a test file without one does not need it. */
+async function createValidator(): Promise<Ajv2020> {
+  const [{ Ajv2020 }, { default: addFormats }] = await Promise.all([
+    import('ajv/dist/2020.js'),
+    import('ajv-formats'),
+  ]);
+  // The document is no schema itself, and contains schemas with keywords of OpenAPI.
+  const ajv = new Ajv2020({ strict: false, validateSchema: false, meta: false, allErrors: true });
+  addFormats.default(ajv, ['int32', 'int64']);
+  return ajv.addSchema(document, 'document');
+}
