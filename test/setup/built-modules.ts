@@ -14,7 +14,8 @@ if (importByNode !== undefined && expect.getState().testPath!.endsWith('.e2e.ts'
     const built = await importByNode(new URL(`dist/${source.replace(/ts$/, 'js')}`, root).href);
     jest.unstable_mockModule(`../../src/${source}`, () => built);
   }
-  for (const name of ['prom-client', 'typeorm', 'pg']) {
+  // Their classes must be those that the service uses.
+  for (const name of ['@nestjs/common', 'pg', 'prom-client', 'typeorm']) {
     const native = await importByNode(name);
     jest.unstable_mockModule(name, () => native);
   }

@@ -31,9 +31,14 @@ export async function openConnection(port: number): Promise<Socket> {
 /**
  * Reads responses until the server closes the connection, or `count` of them are complete.
  *
+ * @param request such as `GET /openapi.json`, if it is not POST /plants
  * @throws Error when a response is not as the document says
  */
-export async function readResponses(socket: Socket, count = Infinity): Promise<RawResponse[]> {
+export async function readResponses(
+  socket: Socket,
+  count = Infinity,
+  request?: string,
+): Promise<RawResponse[]> {
   const responses: RawResponse[] = [];
   let rest = '';
   for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
@@ -46,7 +51,8 @@ export async function readResponses(socket: Socket, count = Infinity): Promise<R
   }
   for (const { status, headers, body } of responses) {
     const header = (name: string) => headers[name.toLowerCase()] ?? null;
-    await expectDocumented({ status, header, body: Buffer.from(body, 'latin1').toString() });
+    const text = Buffer.from(body, 'latin1').toString();
+    await expectDocumented({ status, header, body: text, ...(request && { request }) });
   }
   return responses;
 }
@@ -56,7 +62,7 @@ export async function sendRaw(port: number, bytes: string | Buffer): Promise<Raw
   const socket = await openConnection(port);
   try {
     socket.write(bytes);
-    const [response] = await readResponses(socket, 1);
+    const [response] = await readResponses(socket, 1, /^GET \S+/.exec(String(bytes))?.[0]);
     if (response === undefined) throw new Error('The connection was closed without a response.');
     return response;
   } finally {
