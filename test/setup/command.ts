@@ -9,6 +9,9 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Programs start a quarter faster with the code that V8 compiled for an earlier one. */
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/plant-store/compiled');
 
+/** Where each process writes which lines it ran, if coverage is measured. */
+const COVERAGE = process.env['NODE_V8_COVERAGE'];
+
 /** A command in a process of its own, as an operator runs it. */
 export interface Command {
   readonly process: ChildProcessByStdio<null, Readable, Readable>;
@@ -43,7 +46,12 @@ export function runProgram(
   const child = spawn(file, args, {
     cwd,
     // Not the whole environment of the test, in which DATABASE_URL may be set.
-    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
+    env: {
+      PATH: process.env['PATH'],
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
+      ...(COVERAGE !== undefined && { NODE_V8_COVERAGE: COVERAGE }),
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';

@@ -1,3 +1,5 @@
+import process from 'node:process';
+import { takeCoverage } from 'node:v8';
 import { TestEnvironment } from 'jest-environment-node';
 
 /**
@@ -10,5 +12,11 @@ export default class NodeImportEnvironment extends TestEnvironment {
     this.global.importByNode = (url) => import(url);
     // A test that holds the clock holds that of those modules.
     this.global.Date = Date;
+  }
+
+  async teardown() {
+    // Jest kills its workers in the end, before they could write it themselves.
+    if (process.env.NODE_V8_COVERAGE !== undefined) takeCoverage();
+    await super.teardown();
   }
 }
