@@ -10,6 +10,6 @@ export default {
   roots: ['<rootDir>/src', '<rootDir>/test'],
   testRegex: [
     'src/.*\\.spec\\.ts$',
-    'test/(base-url|bearer-token|check-order|create-plant|database-failure|distributed-plants|http-errors|idempotent-create|oidc|portable-statements|readiness|request-body|routing|shutdown|token-cache|unread-body|wait-for-database)\\.e2e\\.ts$',
+    'test/(base-url|bearer-token|check-order|create-plant|cut-off|database-failure|distributed-plants|document-requests|http-errors|idempotent-create|oidc|portable-statements|readiness|request-body|routing|shutdown|token-age|token-cache|unread-body|wait-for-database)\\.e2e\\.ts$',
   ],
 };
