@@ -47,8 +47,10 @@ export async function startPostgresServer(
   const bin = await findPostgresPrograms();
   const dir = await mkdtemp(join(parent, 'plant-store-server-'));
   const user = await findUser();
+  // A server of Citus connects to others, and looks for its certificate in the home folder, which must not be that of root.
+  const env = { ...process.env, HOME: dir };
   // Postgres refuses to run as root.
-  const run = (command: string, args: string[]) => exec(command, args, { ...user, cwd: '/' });
+  const run = (command: string, args: string[]) => exec(command, args, { ...user, cwd: '/', env });
   const data = join(dir, 'data');
   const logFile = join(dir, 'log');
   const [port] = (await findFreePorts(1)) as [number];
