@@ -11,17 +11,13 @@ export default class MutationEnvironment extends NodeImportEnvironment {
   constructor(config, context) {
     super(config, context);
     this.mutant = process.env.__STRYKER_ACTIVE_MUTANT__;
-    // Code that runs only when a module is loaded is covered by no test: Stryker runs them all, and Jest's own import
-    // loads the modules again.
-    this.isLoadedAgain =
-      this.mutant !== undefined && config.globalConfig.testNamePattern === undefined;
   }
 
   async setup() {
     await super.setup();
-    if (this.isLoadedAgain) this.global.importByNode = undefined;
-    globalThis.__stryker__ = this.global.__stryker__;
-    if (this.mutant !== undefined) globalThis.__stryker__.activeMutant = this.mutant;
+    // The object that the modules know: Stryker makes it, and the first module that is loaded keeps it.
+    globalThis.__stryker__ ??= this.global.__stryker__ ?? {};
+    globalThis.__stryker__.activeMutant = this.mutant;
   }
 
   handleTestEvent({ name }, { rootDescribeBlock }) {

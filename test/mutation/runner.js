@@ -28,10 +28,9 @@ export default class MutationRunner extends TestRunner {
     }
     const mutantsOf = JSON.parse(readFileSync(COVERAGE_FILE, 'utf8'));
     const size = ({ path }) => mutantsOf[path].length;
-    const isForAll = this._globalConfig.testNamePattern === undefined;
     for (const test of tests.toSorted((a, b) => size(a) - size(b))) {
       if (isDetected(mutant)) return;
-      if (isForAll || mutantsOf[test.path].includes(mutant)) {
+      if (mutantsOf[test.path].includes(mutant)) {
         await super.runTests([test], watcher, options);
       }
     }

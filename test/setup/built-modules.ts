@@ -1,13 +1,13 @@
 import { globSync } from 'node:fs';
 import { expect, jest } from '@jest/globals';
 
-declare const importByNode: ((url: string) => Promise<object>) | undefined;
+declare const importByNode: (url: string) => Promise<object>;
 
 /** They start a service, a command or a database as soon as they are imported. */
 const ENTRY_POINTS = ['main.ts', 'cli.ts', 'cluster/worker.ts', 'database/data-source.ts'];
 
 /** End-to-end tests get the built modules, the ones that operators run, wherever they import one of `src/`. */
-if (importByNode !== undefined && expect.getState().testPath!.endsWith('.e2e.ts')) {
+if (expect.getState().testPath!.endsWith('.e2e.ts')) {
   const root = new URL('../../', import.meta.url);
   const sources = globSync('**/*.ts', { cwd: new URL('src', root), exclude: ['**/*.spec.ts'] });
   for (const source of sources.filter((file) => !ENTRY_POINTS.includes(file))) {
