@@ -5,15 +5,15 @@ class StorePlant {
     var url = java.net.URI.create(System.getenv().getOrDefault("PLANT_STORE_URL", "http://127.0.0.1:3000") + "/plants");
     var json = new com.fasterxml.jackson.databind.ObjectMapper(); // A long is exact; a double would round the id.
     var body = json.writeValueAsBytes(java.util.Map.of("id", Long.parseLong(args[0]), "name", args[1], "tag", args[2]));
-    var request = HttpRequest.newBuilder(url).POST(HttpRequest.BodyPublishers.ofByteArray(body)).timeout(java.time.Duration.ofSeconds(10))
+    var request = HttpRequest.newBuilder(url).POST(HttpRequest.BodyPublishers.ofByteArray(body))
         .headers("Authorization", "Bearer " + System.getenv("PLANT_STORE_TOKEN"), "Content-Type", "application/json").build();
     for (var attempt = 1; attempt <= 10; attempt++) { // After a time-out, the same plant again, never another id.
-      var response = HttpClient.newHttpClient().sendAsync(request, HttpResponse.BodyHandlers.ofString()).exceptionally(e -> null).join();
+      var response = HttpClient.newHttpClient().sendAsync(request, HttpResponse.BodyHandlers.ofString()).orTimeout(10, java.util.concurrent.TimeUnit.SECONDS).exceptionally(e -> null).join();
       var again = response == null || response.statusCode() == 429 || response.statusCode() == 503;
       var result = json.readTree(again || !response.body().startsWith("{") ? "{}" : response.body());
       if (result.has("name")) return;
       if (!again) throw new RuntimeException(result.path("error").asInt() == 40006 ? "The id is taken." : response + " " + response.body());
-      Thread.sleep(1000 * (response == null ? 1 : response.headers().firstValueAsLong("Retry-After").orElse(1)));
+      Thread.sleep(1000 * (response == null ? 1 : response.headers().firstValue("Retry-After").filter(it -> it.matches("\\d+")).map(Long::valueOf).orElse(1L)));
     }
     throw new RuntimeException("The Plant Store does not respond.");
   }

@@ -14,7 +14,7 @@ for (let attempt = 1; attempt <= 10; attempt++) {
   if (data?.name === name) process.exit();
   const failure = error?.error === 40006 ? 'The id is taken.' : error?.message;
   if (![undefined, 429, 503].includes(response?.status)) throw new Error(failure ?? 'No JSON.');
-  const seconds = Number(response?.headers.get('retry-after') ?? 1);
+  const seconds = Number(response?.headers.get('retry-after')) || 1;
   await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 }
 throw new Error('The Plant Store does not respond.');

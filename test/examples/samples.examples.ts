@@ -174,6 +174,17 @@ describe.each(Object.keys(samples))('%s', (name) => {
     expect(await service.storedPlants()).toEqual([plant]);
   });
 
+  test(
+    title('repeats the same plant after a response that is cut off, or with a date to wait for'),
+    async () => {
+      const date = new Date(Date.now() + 3000).toUTCString();
+      gateway.faults.push('cut', { status: 503, retryAfter: date });
+      expect(await run(sample, PLANTS[0]!)).toMatchObject({ exitCode: 0 });
+      expect(gateway.requests).toHaveLength(3);
+      expect(new Set(gateway.requests.map(({ body }) => body)).size).toBe(1);
+    },
+  );
+
   test(title('says that an id is taken, or why a request failed'), async () => {
     const [plant] = PLANTS;
     await run(sample, plant!);

@@ -6,8 +6,9 @@ import { text } from 'node:stream/consumers';
 /** What happens to a request instead of a normal response. */
 export type Fault =
   | { readonly status: number; readonly retryAfter?: string; readonly body?: string }
-  /** The service gets the request, and the client no response. */
-  | 'lost';
+  /** The service gets the request, and the client no response, or only the beginning of one. */
+  | 'lost'
+  | 'cut';
 
 /** A gateway in front of the service, which limits rates and loses responses. */
 export interface Gateway {
@@ -31,7 +32,7 @@ export async function startGateway(serviceUrl: string): Promise<Gateway> {
       const body = await text(request);
       requests.push({ body, at: performance.now() });
       const fault = faults.shift();
-      if (fault !== undefined && fault !== 'lost') {
+      if (typeof fault === 'object') {
         const { status, retryAfter, body = '' } = fault;
         response.writeHead(status, retryAfter === undefined ? {} : { 'retry-after': retryAfter });
         response.end(body);
@@ -46,6 +47,11 @@ export async function startGateway(serviceUrl: string): Promise<Gateway> {
       const content = await forwarded.text();
       if (fault === 'lost') {
         response.destroy();
+        return;
+      }
+      if (fault === 'cut') {
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
+        response.write(content.slice(0, 5), () => response.destroy());
         return;
       }
       gateway.onResponse(forwarded.status);

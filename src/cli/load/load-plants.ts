@@ -58,7 +58,7 @@ export async function loadPlants(options: LoadOptions, streams: Streams): Promis
   const list = refused.isListed ? `; the list of refused lines is ${refused.path}` : '';
   let message = `${progress.summary}${list}.`;
   if (failure instanceof CommandError) {
-    const position = `Up to line ${progress.line}: ${message} ${SAFE_TO_REPEAT}`;
+    const position = `Up to line ${progress.line}: at least ${message} ${SAFE_TO_REPEAT}`;
     message = progress.line === 0 ? failure.message : `${failure.message}\n${position}`;
   } else if (progress.line === 0) {
     message = `${name} has no plants. Nothing was sent.`;
