@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { findFreePort } from '../test/setup/postgres-server.js';
+import { findFreePorts } from '../test/setup/ports.js';
 import type { Load, LoadGenerator, LoadResult, Target } from './load.js';
 import { runPgbench } from './pgbench.js';
 import type { BenchDatabase, BenchServer } from './postgres.js';
@@ -142,7 +142,7 @@ async function startHttp(
   database: BenchDatabase | undefined,
   { generator, folder, signal }: Surroundings,
 ): Promise<Contender> {
-  const port = await findFreePort();
+  const [port] = (await findFreePorts(1)) as [number];
   const target = { url: `http://127.0.0.1:${port}`, ...credentials };
   const server = await startServer(
     [script],

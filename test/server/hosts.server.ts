@@ -6,11 +6,8 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createToken, postPlant, startOn, stop } from '../setup/built-service.js';
 import { runCommand } from '../setup/command.js';
-import {
-  findFreePort,
-  startPostgresServer,
-  type PostgresServer,
-} from '../setup/postgres-server.js';
+import { findFreePorts } from '../setup/ports.js';
+import { startPostgresServer, type PostgresServer } from '../setup/postgres-server.js';
 import { until } from '../setup/until.js';
 
 const exec = promisify(execFile);
@@ -85,7 +82,7 @@ describe('an address with two hosts, a primary and its standby', () => {
   );
 
   it('says of each server why it cannot be used, until one can', async () => {
-    const port = await findFreePort();
+    const [port] = (await findFreePorts(1)) as [number];
     const url = urlOf(standby, { port }).replace('plants@', 'plants:hunter2@');
     const service = runCommand(['dist/main.js'], { PORT: '0', DATABASE_URL: url });
     await service.waitFor(

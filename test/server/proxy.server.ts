@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { afterEach, expect, it } from '@jest/globals';
 import { createToken, startOn, stop } from '../setup/built-service.js';
 import { startLoad, stopLoads } from '../setup/load.js';
-import { findFreePort, startPostgresServer } from '../setup/postgres-server.js';
+import { findFreePorts } from '../setup/ports.js';
+import { startPostgresServer } from '../setup/postgres-server.js';
 import { until } from '../setup/until.js';
 
 afterEach(stopLoads);
@@ -17,7 +18,7 @@ async function startProxy(replicas: readonly number[]): Promise<{
   close(): Promise<void>;
 }> {
   const dir = await mkdtemp(join(tmpdir(), 'plant-store-proxy-'));
-  const port = await findFreePort();
+  const [port] = (await findFreePorts(1)) as [number];
   const servers = replicas.map((replica) => `server 127.0.0.1:${replica} max_fails=0;`).join(' ');
   const file = await readFile('deploy/proxy/nginx.conf', 'utf8');
   const config = file
@@ -50,7 +51,7 @@ it('behind the proxy of the Compose file, a rolling restart without a delay lose
   const server = await startPostgresServer();
   try {
     const token = await createToken(server.url);
-    const ports = [await findFreePort(), await findFreePort(), await findFreePort()];
+    const ports = await findFreePorts(3);
     const start = (port: number) => startOn(server.url, { PORT: String(port) });
     const replicas = await Promise.all(ports.map(start));
     const proxy = await startProxy(ports);

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findFreePort, type PostgresServer } from './postgres-server.js';
+import { findFreePorts } from './ports.js';
+import type { PostgresServer } from './postgres-server.js';
 import { findUser } from './program.js';
 
 /** A PgBouncer in transaction mode in front of a server. */
@@ -12,7 +13,7 @@ export async function startPgBouncer(
 ): Promise<{ url: string; close(): Promise<void> }> {
   const dir = await mkdtemp(join(tmpdir(), 'plant-store-bouncer-'));
   const user = await findUser();
-  const port = await findFreePort();
+  const [port] = (await findFreePorts(1)) as [number];
   const config = join(dir, 'pgbouncer.ini');
   await writeFile(join(dir, 'users.txt'), '"plants" ""\n');
   await writeFile(
