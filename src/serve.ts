@@ -53,7 +53,7 @@ async function runApp(
   resources: AsyncDisposableStack,
 ): Promise<string> {
   const { endpoint } = config.tracing;
-  if (endpoint !== undefined) resources.defer(await startTracing(endpoint));
+  if (endpoint !== undefined) resources.defer(await startTracing(endpoint, logger));
   const { createApp, listen } = await import('./app.js');
   const { stopApp } = await import('./shutdown.js');
   const app = await createApp(config, logger);

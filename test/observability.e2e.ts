@@ -378,6 +378,33 @@ describe('the token for metrics', () => {
   });
 });
 
+describe('a collector that accepts nothing', () => {
+  it('is named in the log once, and does not prevent the service from stopping gracefully', async () => {
+    const database = await openTestDatabase();
+    const collector = createServer((_request, response) => response.writeHead(404).end());
+    await once(collector.listen(0, '127.0.0.1'), 'listening');
+    const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+    const service = runCommand(['dist/main.js'], {
+      PORT: '0',
+      DATABASE_URL: database.url,
+      OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+    });
+    const [, url] = await service.waitFor(/listens on (http:[^"]+)/);
+    // As many spans as are sent at once, without waiting for more.
+    for (let i = 0; i < 512; i++) await fetch(`${url}/health/live`);
+    const lost = `Traces are lost: ${endpoint} does not accept them.`;
+    await service.waitFor(new RegExp(lost));
+    await fetch(`${url}/health/live`);
+    const last = once(collector, 'request');
+    service.process.kill('SIGTERM');
+    await last;
+    expect(await service.exit()).toBe(0);
+    expect(service.stdout.split(lost)).toHaveLength(2);
+    collector.close();
+    await database.close();
+  });
+});
+
 describe('a collector that is away', () => {
   it('does not prevent the service from stopping gracefully', async () => {
     const database = await openTestDatabase();

@@ -33,7 +33,7 @@ async function serve({ worker, config }: WorkerSettings): Promise<void> {
     void stop({ ...config.http, shutdownDelay: 0 });
   });
   const { endpoint } = config.tracing;
-  if (endpoint !== undefined) stopTracing = await startTracing(endpoint);
+  if (endpoint !== undefined) stopTracing = await startTracing(endpoint, logger);
   const app = await createApp(config, logger);
   app.get(MetricsService).readFrom(readAllMetrics);
   const url = await listen(app, { ...config.http, reusePort: true });

@@ -1,18 +1,28 @@
 import { readFileSync } from 'node:fs';
 import { context, propagation } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import type { Logger } from 'pino';
 
 /** Beside the folder of the build, and beside `src`. */
 const PACKAGE_JSON = new URL('../../package.json', import.meta.url);
 
+const LOG_INTERVAL_MS = 60_000;
+
 /** Sets up the OpenTelemetry SDK, and sends spans to the collector at `endpoint`. */
-export function createTracerProvider(endpoint: string): TracerProvider {
+export function createTracerProvider(endpoint: string, logger: Logger): TracerProvider {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+  let loggedAt = -Infinity;
+  setGlobalErrorHandler((err) => {
+    // Under load, spans are sent many times a second.
+    if (performance.now() - loggedAt < LOG_INTERVAL_MS) return;
+    loggedAt = performance.now();
+    logger.warn({ err }, `Traces are lost: ${endpoint} does not accept them.`);
+  });
   const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces` });
   const { version } = JSON.parse(readFileSync(PACKAGE_JSON, 'utf8')) as { version: string };
   return new TracerProvider({

@@ -11,6 +11,7 @@ import {
   type Span,
   type Tracer,
 } from '@opentelemetry/api';
+import type { Logger } from 'pino';
 
 /** Set by `startTracing`; until then tracing costs one comparison. */
 let tracer: Tracer | undefined;
@@ -21,12 +22,13 @@ const FLUSH_TIMEOUT_MS = 1000;
  * Sends traces to an OpenTelemetry collector.
  *
  * @param endpoint the value of `OTEL_EXPORTER_OTLP_ENDPOINT`, for OTLP over HTTP
+ * @param logger gets an entry when spans are lost, at most once a minute
  * @returns a function that sends the remaining traces and stops
  */
-export async function startTracing(endpoint: string): Promise<() => Promise<void>> {
+export async function startTracing(endpoint: string, logger: Logger): Promise<() => Promise<void>> {
   // The SDK is loaded only here: a service without an endpoint does not need it.
   const { createTracerProvider } = await import('./tracer-provider.js');
-  const provider = createTracerProvider(endpoint);
+  const provider = createTracerProvider(endpoint, logger);
   tracer = provider.getTracer('plant-store');
   return async () => {
     tracer = undefined;
