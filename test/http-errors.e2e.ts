@@ -76,6 +76,7 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
     expect(response.headers).toMatchObject({
       'content-type': 'application/json; charset=utf-8',
       'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      'x-content-type-options': 'nosniff',
     });
     expect(JSON.parse(response.body)).toEqual({ error, message: expect.any(String) });
   });

@@ -4,7 +4,7 @@ import { ErrorCode } from '../errors/error-codes.js';
 import { sendError } from '../errors/send-error.js';
 import { invalidHttp, ServiceError } from '../errors/service-error.js';
 import { connectionOf } from './pipelining.js';
-import { UNPARSED_EVENT } from './request-observer.js';
+import { sendUnparsed } from './request-observer.js';
 
 /** Sends an Error wherever Node would respond by itself or only close the connection. */
 export function respondToParserErrors(server: Server): void {
@@ -15,13 +15,12 @@ export function respondToParserErrors(server: Server): void {
     server.emit(isUnderstood ? 'request' : 'checkExpectation', request, response);
   });
 
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const error = new ServiceError(
       ErrorCode.expectationFailed,
       'Only Expect: 100-continue is understood.',
     );
-    server.emit(UNPARSED_EVENT, error, response);
-    sendError(request, response, error);
+    sendUnparsed(server, response, error);
   });
 
   // The target of CONNECT is a host (RFC 9110 section 9.3.6), never one of our paths. Without this
@@ -80,10 +79,9 @@ function sendRaw(server: Server, socket: Socket, error: ServiceError): void {
   if (!socket.writable) return;
   const request = new IncomingMessage(socket);
   const response = new ServerResponse(request);
-  server.emit(UNPARSED_EVENT, error, response);
   response.setHeader('Connection', 'close');
   response.assignSocket(socket);
-  sendError(request, response, error);
+  sendUnparsed(server, response, error);
   // Waits until the client has read the response: see linger.ts.
   socket.destroySoon();
 }

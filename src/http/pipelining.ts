@@ -3,9 +3,8 @@ import type { Socket } from 'node:net';
 import type { Application, NextFunction, Request, Response } from 'express';
 import { ErrorCode } from '../errors/error-codes.js';
 import { toServiceError } from '../errors/error.filter.js';
-import { sendError } from '../errors/send-error.js';
 import { overloaded, ServiceError } from '../errors/service-error.js';
-import { UNPARSED_EVENT } from './request-observer.js';
+import { sendUnparsed } from './request-observer.js';
 import { whenClosed } from './when-closed.js';
 
 /**
@@ -64,7 +63,7 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
         });
       });
       if (refusalOf(socket, response) !== undefined) response.setHeader('Connection', 'close');
-      app(request, response, refuseUnroutable(request, response, server));
+      app(request, response, refuseUnroutable(response, server));
     });
     if (queue.length === 1) queue[0]!();
   };
@@ -81,13 +80,12 @@ function refusalOf(socket: Socket, response: ServerResponse): ServiceError | und
 }
 
 /** Express calls this for a target without a path, such as `GET http://`; Express's own handler would send HTML. */
-function refuseUnroutable(request: Request, response: Response, server: Server): NextFunction {
+function refuseUnroutable(response: Response, server: Server): NextFunction {
   return (thrown?: unknown) => {
     const error =
       thrown === undefined
         ? new ServiceError(ErrorCode.badRequest, 'The target of the request is not a path.')
         : toServiceError(thrown);
-    server.emit(UNPARSED_EVENT, error, response);
-    sendError(request, response, error);
+    sendUnparsed(server, response, error);
   };
 }

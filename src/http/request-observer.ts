@@ -6,15 +6,16 @@ import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { ErrorCode, statusOf } from '../errors/error-codes.js';
-import { sentError } from '../errors/send-error.js';
+import { sendError, sentError } from '../errors/send-error.js';
 import type { ServiceError } from '../errors/service-error.js';
 import { REQUEST_LOGGER } from '../logging/logging.module.js';
 import { startRequestSpan, withRequestSpan } from '../tracing/tracing.js';
 import { CauseLog } from './cause-log.js';
+import { noSniff } from './security-headers.js';
 import { whenClosed } from './when-closed.js';
 
 /** Emitted on the server, with a ServiceError and its response, before a response that no middleware sees. */
-export const UNPARSED_EVENT = 'unparsed';
+const UNPARSED_EVENT = 'unparsed';
 
 /** From a millisecond to the default of REQUEST_TIMEOUT_MS. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -124,6 +125,12 @@ export class RequestObserver {
         this.logger.info(entry, 'request');
     }
   }
+}
+
+/** Sends an error that no middleware sees, with the header fields and the log entry that the middlewares would make. */
+export function sendUnparsed(server: Server, response: ServerResponse, error: ServiceError): void {
+  server.emit(UNPARSED_EVENT, error, response);
+  noSniff(response.req, response, () => sendError(response.req, response, error));
 }
 
 /** The id that the client or a proxy sent in `X-Request-Id`, or a new one. */

@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express';
 import helmet, { xContentTypeOptions } from 'helmet';
 
 /** A middleware that makes browsers trust the Content-Type of a response. */
-export const noSniff: RequestHandler = xContentTypeOptions();
+export const noSniff = xContentTypeOptions();
 
 /**
  * A middleware that sets the header fields with which a browser shows Swagger UI safely.
