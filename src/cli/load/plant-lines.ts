@@ -145,15 +145,17 @@ function checkHeader(header: string[]): string[] {
   const isKnown = header.every((name) => ['id', 'name', 'tag'].includes(name));
   const isUnique = new Set(header).size === header.length;
   if (!isKnown || !isUnique || !header.includes('id') || !header.includes('name')) {
-    throw noHeader();
+    throw noHeader(header);
   }
   return header;
 }
 
-function noHeader(): CommandError {
+/** @param found the columns of the first line, if it can be read */
+function noHeader(found: readonly string[] = []): CommandError {
+  const shown = found.length === 0 ? '' : ` It is ${JSON.stringify(found.join(',').slice(0, 80))}.`;
   return new CommandError(
-    'The first line must be the header id,name,tag (in any order, separated by commas; tag may be missing), or a plant ' +
-      'as JSON.',
+    'The first line must be the header id,name,tag (in small letters, in any order, separated by commas; tag may be ' +
+      `missing), or a plant as JSON.${shown}`,
   );
 }
 
