@@ -2,11 +2,11 @@ import java.net.http.*;
 class StorePlant {
   public static void main(String[] args) throws Exception {
     if (System.getenv("PLANT_STORE_TOKEN") == null) throw new RuntimeException("Set PLANT_STORE_TOKEN.");
-    var url = java.net.URI.create(System.getenv().getOrDefault("PLANT_STORE_URL", "http://127.0.0.1:3000") + "/plants");
     var json = new com.fasterxml.jackson.databind.ObjectMapper(); // A long is exact; a double would round the id.
-    var body = json.writeValueAsBytes(java.util.Map.of("id", Long.parseLong(args[0]), "name", args[1], "tag", args[2]));
-    var request = HttpRequest.newBuilder(url).POST(HttpRequest.BodyPublishers.ofByteArray(body))
-        .headers("Authorization", "Bearer " + System.getenv("PLANT_STORE_TOKEN"), "Content-Type", "application/json").build();
+    var plant = json.createObjectNode().put("id", Long.parseLong(args[0])).put("name", args[1]);
+    if (args.length > 2) plant.put("tag", args[2]);
+    var request = HttpRequest.newBuilder(java.net.URI.create(System.getenv().getOrDefault("PLANT_STORE_URL", "http://127.0.0.1:3000") + "/plants"))
+        .POST(HttpRequest.BodyPublishers.ofString(plant.toString())).headers("Authorization", "Bearer " + System.getenv("PLANT_STORE_TOKEN"), "Content-Type", "application/json").build();
     for (var attempt = 1; attempt <= 10; attempt++) { // After a time-out, the same plant again, never another id.
       var response = HttpClient.newHttpClient().sendAsync(request, HttpResponse.BodyHandlers.ofString()).orTimeout(10, java.util.concurrent.TimeUnit.SECONDS).exceptionally(e -> null).join();
       var again = response == null || response.statusCode() == 429 || response.statusCode() == 503;

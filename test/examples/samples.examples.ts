@@ -16,6 +16,7 @@ const JACKSON = ['core', 'annotations', 'databind'].map(
 
 const PLANTS: readonly StoredPlant[] = [
   { id: '-9223372036854775808', name: '"Acer" \\ negundo', tag: 'Acer' },
+  { id: '0', name: 'Acer', tag: null },
   { id: '9007199254740993', name: 'Ácer 🌱', tag: 'a b' },
   { id: '9223372036854775807', name: 'Acer negundo', tag: 'Acer' },
 ];
@@ -29,7 +30,7 @@ interface Sample {
   command(plant: StoredPlant): string[];
 }
 
-const argumentsOf = ({ id, name, tag }: StoredPlant) => [id, name, tag!];
+const argumentsOf = ({ id, name, tag }: StoredPlant) => [id, name, ...(tag === null ? [] : [tag])];
 const example = (file: string) => join(ROOT, 'examples', file);
 const node = (...args: string[]): Sample => ({
   needs: [],
@@ -62,10 +63,10 @@ const samples: Record<string, Sample> = {
   },
   'store-plant.sh': {
     needs: ['curl'],
-    command: ({ id, ...rest }) => [
+    command: ({ id, name, tag }) => [
       'sh',
       example('store-plant.sh'),
-      `{"id": ${id}, ${JSON.stringify(rest).slice(1)}`,
+      `{"id": ${id}, ${JSON.stringify({ name, tag: tag ?? undefined }).slice(1)}`,
     ],
   },
 };
