@@ -18,7 +18,12 @@ describe('a response to a body that was not read', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    service = await startService({ BODY_LIMIT: '1000', MAX_PENDING_REQUESTS: '1' });
+    service = await startService({
+      BODY_LIMIT: '1000',
+      MAX_PENDING_REQUESTS: '1',
+      // Longer than `close` waits for timers to end: a timer that is not cleared fails it.
+      REQUEST_TIMEOUT_MS: '60000',
+    });
   });
   afterAll(() => service.close());
 
