@@ -1,0 +1,154 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ROOT, runProgram } from '../setup/command.js';
+import { startGateway, type Gateway } from '../setup/gateway.js';
+import { startService, type StoredPlant, type TestService } from '../setup/service.js';
+
+const PLANTS: readonly StoredPlant[] = [
+  { id: '-9223372036854775808', name: '"Acer" \\ negundo', tag: 'Acer' },
+  { id: '0', name: 'Acer', tag: null },
+  { id: '9007199254740993', name: 'Ácer 🌱', tag: 'a b' },
+  { id: '9223372036854775807', name: 'Acer negundo', tag: 'Acer' },
+];
+
+interface Sample {
+  /** Programs and files that its language needs. */
+  readonly needs?: readonly string[];
+  /** Writes what is generated or compiled to `folder`. */
+  prepare?(folder: string): Promise<void>;
+  /** @returns the program that stores the plant, and its arguments */
+  command(plant: StoredPlant, folder: string): string[];
+}
+
+export const example = (file: string): string => join(ROOT, 'examples', file);
+
+export const argumentsOf = ({ id, name, tag }: StoredPlant): string[] => [
+  id,
+  name,
+  ...(tag === null ? [] : [tag]),
+];
+
+const isInstalled = (program: string) =>
+  program.startsWith('/')
+    ? existsSync(program)
+    : process.env['PATH']!.split(delimiter).some((folder) => existsSync(join(folder, program)));
+
+/** The names of errors that say nothing to a person who only runs a sample. */
+const RAW = /SyntaxError|TypeError|KeyError|JSONDecode|JsonParse|NullPointer|Traceback/;
+
+/** Runs a sample as a client developer does, against a real service behind a gateway that fails. */
+export function describeSample(sampleName: string, sample: Sample): void {
+  const missing = (sample.needs ?? []).filter((program) => !isInstalled(program));
+  const title = (text: string) =>
+    missing.length === 0 ? text : `${text} (not installed: ${missing.join(', ')})`;
+  const test = missing.length === 0 ? it : it.skip;
+
+  describe(sampleName, () => {
+    let folder: string;
+    let service: TestService;
+    let gateway: Gateway;
+
+    beforeAll(async () => {
+      service = await startService();
+      folder = await mkdtemp(join(tmpdir(), 'plant-store-client-'));
+      if (missing.length === 0) await sample.prepare?.(folder);
+    });
+    beforeEach(async () => {
+      gateway = await startGateway(service.url);
+    });
+    afterEach(async () => {
+      await gateway.close();
+      await service.database.query('TRUNCATE plants');
+    });
+    afterAll(async () => {
+      await rm(folder, { recursive: true });
+      await service.close();
+    });
+
+    async function run(plant: StoredPlant, env: Record<string, string> = {}) {
+      const [program, ...args] = sample.command(plant, folder);
+      const command = runProgram(program!, args, {
+        LANG: 'C.UTF-8',
+        PLANT_STORE_URL: gateway.url,
+        PLANT_STORE_TOKEN: service.token,
+        ...env,
+      });
+      const exitCode = await command.exit();
+      return { exitCode, output: command.stdout + command.stderr };
+    }
+
+    test(title('stores int64 ids exactly'), async () => {
+      for (const plant of PLANTS) {
+        expect(await run(plant)).toMatchObject({ exitCode: 0 });
+      }
+      expect(await service.storedPlants()).toEqual(PLANTS);
+    });
+
+    test(title('repeats the same plant after a 503, a 429 and a lost response'), async () => {
+      const plant = PLANTS[2]!;
+      service.proxy.cut();
+      const statuses: number[] = [];
+      gateway.onResponse = (status) => {
+        statuses.push(status);
+        if (statuses.length > 1) return;
+        service.proxy.restore();
+        gateway.faults.push({ status: 429, retryAfter: '2' }, 'lost');
+      };
+      expect(await run(plant)).toMatchObject({ exitCode: 0 });
+      expect(statuses[0]).toBe(503);
+      expect(gateway.faults).toEqual([]);
+      expect(new Set(gateway.requests.map(({ body }) => body)).size).toBe(1);
+      const [, limited, next] = gateway.requests;
+      // Timers may be a moment early.
+      expect(next!.at - limited!.at).toBeGreaterThan(1900);
+      expect(await service.storedPlants()).toEqual([plant]);
+    });
+
+    test(
+      title('repeats the same plant after a response that is cut off, or with a date to wait for'),
+      async () => {
+        const date = new Date(Date.now() + 3000).toUTCString();
+        gateway.faults.push('cut', { status: 503, retryAfter: date });
+        expect(await run(PLANTS[0]!)).toMatchObject({ exitCode: 0 });
+        expect(gateway.requests).toHaveLength(3);
+        expect(new Set(gateway.requests.map(({ body }) => body)).size).toBe(1);
+      },
+    );
+
+    test(title('says that an id is taken, or why a request failed'), async () => {
+      const [plant] = PLANTS;
+      await run(plant!);
+      const taken = await run({ ...plant!, name: 'other' });
+      expect(taken.exitCode).not.toBe(0);
+      expect(taken.output).toMatch(/The id .*is taken\./);
+      const unauthorized = await run(plant!, { PLANT_STORE_TOKEN: 'wrong' });
+      expect(unauthorized.exitCode).not.toBe(0);
+      expect(unauthorized.output).toMatch(/40101|token/);
+      expect(await service.storedPlants()).toEqual([plant]);
+    });
+
+    test.each([502, 200])(title('says so when a %d is not JSON'), async (status) => {
+      // curl repeats a 502 ten times.
+      const fault = { status, body: '<html>\n<h1>Oops</h1>' };
+      gateway.faults.push(...Array<typeof fault>(11).fill(fault));
+      const { exitCode, output } = await run(PLANTS[0]!);
+      expect(exitCode).not.toBe(0);
+      expect(output).toMatch(
+        /Error: No JSON\.|does not respond|\b(502|200): (no JSON|not|<html>)|\) (502|200) <html>/,
+      );
+      expect(output).not.toMatch(RAW);
+      expect(await service.storedPlants()).toEqual([]);
+    });
+
+    test(title('names the variable when there is no token'), async () => {
+      const { exitCode, output } = await run(PLANTS[0]!, { PLANT_STORE_TOKEN: undefined! });
+      expect(exitCode).not.toBe(0);
+      expect(output).toMatch(/Set PLANT_STORE_TOKEN|PLANT_STORE_TOKEN: Set it/);
+      expect(output).not.toMatch(RAW);
+      expect(gateway.requests).toEqual([]);
+    });
+  });
+}

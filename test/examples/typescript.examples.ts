@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, it } from '@jest/globals';
+import { ROOT } from '../setup/command.js';
+import { argumentsOf, describeSample, example } from './sample.js';
+
+const runFile = promisify(execFile);
+
+/** Writes the sample, and the types that it uses, to `folder`, as the README says. */
+async function prepare(folder: string): Promise<void> {
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  await cp(example('store-plant.ts'), join(folder, 'store-plant.ts'));
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+  const document = pathToFileURL(join(ROOT, 'openapi.json')).href;
+  const types = await runFile(process.execPath, [example('generate-types.js'), document]);
+  await writeFile(join(folder, 'plant-store.ts'), types.stdout);
+}
+
+describeSample('store-plant.ts', {
+  prepare,
+  command: (plant, folder) => [
+    process.execPath,
+    join(folder, 'store-plant.ts'),
+    ...argumentsOf(plant),
+  ],
+});
+
+it('store-plant.ts fits the types of the document, and with a number as its id it would not', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'plant-store-client-'));
+  await prepare(folder);
+  const sample = await readFile(example('store-plant.ts'), 'utf8');
+  const rounded = sample
+    .replace(/BigInt\(.*?\)/, 'Number(id)')
+    .replace(/(?=^.+client\.POST)/m, '// @ts-expect-error: number\n');
+  await writeFile(join(folder, 'rounded.ts'), rounded);
+  const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const modules = ['--module', 'nodenext', '--lib', 'esnext,dom', '--types', 'node'];
+  const options = ['--strict', '--noEmit', '--skipLibCheck', ...modules];
+  const check = runFile(process.execPath, [compiler, ...options, 'store-plant.ts', 'rounded.ts'], {
+    cwd: folder,
+  });
+  // Rejected, with the messages of the compiler, if it finds an error.
+  expect(await check).toEqual({ stdout: '', stderr: '' });
+  await rm(folder, { recursive: true });
+});
