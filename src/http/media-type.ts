@@ -9,7 +9,7 @@ import { ServiceError } from '../errors/service-error.js';
  */
 export function checkMediaType({ headers }: Pick<IncomingMessage, 'headers'>): void {
   const type = headers['content-type'] ?? '';
-  if (type !== 'application/json' && !JSON_IN_UTF8.test(type)) {
+  if (!JSON_IN_UTF8.test(type)) {
     throw new ServiceError(
       ErrorCode.unsupportedMediaType,
       'Send the body as JSON in UTF-8, with the header Content-Type: application/json.',

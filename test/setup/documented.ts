@@ -66,13 +66,14 @@ async function problemsOf(response: ReceivedResponse): Promise<string[]> {
   if (content[mediaType] === undefined) return [`content type ${mediaType} is not documented`];
 
   const problems: string[] = [];
-  const body = JSON.parse(response.body) as { error: number };
+  const body = JSON.parse(response.body) as { error: number; message: string };
   const schema = `${IN_RESPONSES}/${key ?? '400'}/content/${mediaType.replace('/', '~1')}/schema`;
   await check(schema, 'the body', body, problems);
   if (isError && !numbers.has(body.error))
     problems.push('the table of errors does not contain its number');
   if (isError && Math.floor(body.error / 100) !== status)
     problems.push('its number is of another status');
+  if (isError && !/^\S+ .+ .+\.$/s.test(body.message)) problems.push('its message is no sentence');
   for (const [name, { $ref }] of key === undefined ? [] : Object.entries(headers)) {
     const value = response.header(name);
     if (value !== null) {
