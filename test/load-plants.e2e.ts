@@ -206,7 +206,7 @@ describe('plants load', () => {
     expect(await listOf('plants.refused.csv')).toBeUndefined();
   });
 
-  it('keeps the list of an earlier run until all lines were sent, and every other file', async () => {
+  it('keeps the list of an earlier run until a run has sent all lines, and every other file', async () => {
     await loadText('id,name\n01,a\n');
     const list = await listOf('plants.refused.csv');
     expect(list).toContain('2,40005,');
@@ -214,6 +214,17 @@ describe('plants load', () => {
     const repeated = await load([FIXTURE, '--refused', 'plants.refused.csv'], {}, wrong);
     expect(repeated).toMatchObject({ exitCode: 1 });
     expect(await listOf('plants.refused.csv')).toBe(list);
+
+    const file = join(folder, 'plants');
+    await writeFile(file, 'id,name\n02,a\n3,b\n');
+    const early = await load([file], {}, wrong);
+    expect(early.stderr).toContain(`the list of refused lines is ${file}.refused.csv.part.`);
+    expect(await listOf('plants.refused.csv')).toBe(list);
+    expect(await listOf('plants.refused.csv.part')).toContain('2,40005,"The id ""02""');
+    expect(await loadText('id,name\n2,a\n')).toMatchObject({ exitCode: 0 });
+    expect(await listOf('plants.refused.csv')).toBeUndefined();
+    expect(await listOf('plants.refused.csv.part')).toBeUndefined();
+
     await writeFile(join(folder, 'notes.txt'), 'precious');
     expect(await load([FIXTURE, '--refused', 'notes.txt'])).toMatchObject({
       exitCode: 1,

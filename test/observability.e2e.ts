@@ -392,7 +392,7 @@ describe('a collector that accepts nothing', () => {
     const [, url] = await service.waitFor(/listens on (http:[^"]+)/);
     // As many spans as are sent at once, without waiting for more.
     for (let i = 0; i < 512; i++) await fetch(`${url}/health/live`);
-    const lost = `Traces are lost: ${endpoint} does not accept them.`;
+    const lost = `Traces are lost: they cannot be sent to ${endpoint}.`;
     await service.waitFor(new RegExp(lost));
     await fetch(`${url}/health/live`);
     const last = once(collector, 'request');

@@ -21,7 +21,7 @@ export function createTracerProvider(endpoint: string, logger: Logger): TracerPr
     // Under load, spans are sent many times a second.
     if (performance.now() - loggedAt < LOG_INTERVAL_MS) return;
     loggedAt = performance.now();
-    logger.warn({ err }, `Traces are lost: ${endpoint} does not accept them.`);
+    logger.warn({ err }, `Traces are lost: they cannot be sent to ${endpoint}.`);
   });
   const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces` });
   const { version } = JSON.parse(readFileSync(PACKAGE_JSON, 'utf8')) as { version: string };

@@ -54,8 +54,8 @@ export async function loadPlants(options: LoadOptions, streams: Streams): Promis
   );
   input.destroy();
   progress.stop();
-  refused.close(failure === undefined);
-  const list = refused.isListed ? `; the list of refused lines is ${refused.path}` : '';
+  const listPath = refused.close(failure === undefined);
+  const list = listPath === undefined ? '' : `; the list of refused lines is ${listPath}`;
   let message = `${progress.summary}${list}.`;
   if (failure instanceof CommandError) {
     const position = `Up to line ${progress.line}: at least ${message} ${SAFE_TO_REPEAT}`;
@@ -64,7 +64,7 @@ export async function loadPlants(options: LoadOptions, streams: Streams): Promis
     message = `${name} has no plants. Nothing was sent.`;
   }
   const isInterrupted = failure !== undefined && interruption !== undefined;
-  const isDone = failure === undefined && !refused.isListed;
+  const isDone = failure === undefined && listPath === undefined;
   if (isDone || isInterrupted) streams.stderr.write(`${message}\n`);
   process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
   if (isInterrupted) {

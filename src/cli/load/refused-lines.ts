@@ -2,6 +2,7 @@ import {
   accessSync,
   closeSync,
   constants,
+  existsSync,
   openSync,
   readSync,
   renameSync,
@@ -14,10 +15,11 @@ import { CommandError } from '../command-error.js';
 
 const HEADER = 'line,error,message\n';
 
-/** The list of refused lines: CSV with line number, `error` and message. There is no list if no line is refused. */
+/**
+ * The list of refused lines: CSV with line number, `error` and message. There is no list if no line is refused. A list is
+ * complete when all lines were sent; until then it is in a file of its own, and the list of an earlier run stays.
+ */
 export class RefusedLines {
-  private readonly hasEarlierList: boolean;
-  /** Where the list is written. A list of an earlier run stays until this one is known to replace it. */
   private readonly unfinished: string;
   private file: number | undefined;
 
@@ -35,17 +37,17 @@ export class RefusedLines {
       throw new CommandError(`--refused names the file to load: ${path}. Use another one.`);
     }
     const existing = statSync(path, { throwIfNoEntry: false });
-    this.hasEarlierList = existing?.isFile() === true;
+    const isFile = existing?.isFile() === true;
     // A device, such as /dev/stderr, cannot be replaced.
-    const isDevice = existing !== undefined && !this.hasEarlierList;
+    const isDevice = existing !== undefined && !isFile;
     this.unfinished = isDevice ? path : `${path}.part`;
     try {
       if (existing?.isDirectory() === true) throw Object.assign(new Error(), { code: 'EISDIR' });
       // A folder that is read-only does no harm if no line is refused.
-      if (isChosen || this.hasEarlierList) {
+      if (isChosen || isFile) {
         accessSync(isDevice ? path : `${dirname(path)}/`, constants.W_OK);
       }
-      if (this.hasEarlierList && !isList(path)) {
+      if (isFile && !isList(path)) {
         throw new CommandError(
           `${path} exists, and is not a list of refused lines. Name another file with --refused.`,
         );
@@ -53,11 +55,6 @@ export class RefusedLines {
     } catch (error) {
       throw error instanceof CommandError ? error : this.notWritten(error);
     }
-  }
-
-  /** Whether a line was refused, and is in the list. */
-  get isListed(): boolean {
-    return this.file !== undefined;
   }
 
   /** @throws CommandError when the line cannot be written */
@@ -74,17 +71,21 @@ export class RefusedLines {
   }
 
   /**
-   * Replaces the list of an earlier run.
+   * Replaces the list of an earlier run if all lines were sent.
    *
-   * @param isComplete whether all lines were sent: otherwise, an empty list does not replace the earlier one
+   * @returns where the list of this run is; undefined if no line was refused
    */
-  close(isComplete: boolean): void {
-    if (this.file !== undefined) {
-      closeSync(this.file);
-      if (this.unfinished !== this.path) renameSync(this.unfinished, this.path);
-    } else if (isComplete && this.hasEarlierList) {
-      rmSync(this.path, { force: true });
+  close(isComplete: boolean): string | undefined {
+    if (this.file !== undefined) closeSync(this.file);
+    const isDevice = this.unfinished === this.path;
+    if (this.file === undefined) {
+      const earlier = isComplete && !isDevice ? [this.path, this.unfinished] : [];
+      earlier.filter(isList).forEach((path) => rmSync(path));
+      return undefined;
     }
+    if (!isComplete) return this.unfinished;
+    if (!isDevice) renameSync(this.unfinished, this.path);
+    return this.path;
   }
 
   private notWritten(cause: unknown, reason = ''): CommandError {
@@ -98,6 +99,7 @@ export class RefusedLines {
 
 /** Reads the beginning only, because the file may be of any size. */
 function isList(path: string): boolean {
+  if (!existsSync(path)) return false;
   const file = openSync(path, 'r');
   try {
     const start = Buffer.alloc(HEADER.length);
