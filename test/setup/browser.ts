@@ -22,6 +22,6 @@ export async function authorize(page: Page, token: string): Promise<void> {
   await page.getByRole('button', { name: 'Authorize' }).first().click();
   const dialog = page.getByRole('dialog', { name: 'Authorize' });
   await dialog.locator('input').fill(token);
-  await dialog.getByRole('button', { name: 'Apply credentials' }).click();
+  await dialog.getByRole('button', { name: 'Authorize', exact: true }).click();
   await dialog.getByRole('button', { name: 'Close', exact: true }).click();
 }

@@ -22,6 +22,17 @@ const within =
   (own) =>
     React.createElement(tag, props, React.createElement(Original, own));
 
+// For elements that Swagger UI makes without a component of their own.
+const withAttribute =
+  (selector, name, value) =>
+  (Original, { React }) =>
+  (own) => {
+    // A new function at each rendering, which React then calls again, because elements may have been added.
+    const ref = (div) =>
+      div?.querySelectorAll(selector).forEach((element) => element.setAttribute(name, value));
+    return React.createElement('div', { ref }, React.createElement(Original, own));
+  };
+
 const withTokenHelp =
   (LiveResponse, { React }) =>
   (props) =>
@@ -45,9 +56,14 @@ const plantStorePlugin = () => ({
     // The link below the title.
     InfoUrl: withProps({ url: './openapi.json' }),
     TextArea: withProps({ 'aria-label': 'Request body' }),
-    ExamplesSelect: within('div', {
-      ref: (div) => div?.querySelector('select')?.setAttribute('aria-label', 'Example'),
-    }),
+    // The bar of an operation is a button, and a button must not contain a link.
+    DeepLink: withProps({ enabled: false }),
+    // Voice control finds a button by the text that is seen, which another name would hide.
+    Button: withProps({ 'aria-label': undefined }),
+    ExamplesSelect: withAttribute('select', 'aria-label', 'Example'),
+    // The heading "Authorized" skips a level.
+    HttpAuth: withAttribute('h6', 'aria-level', '5'),
+    responses: withAttribute('thead td', 'role', 'columnheader'),
   },
 });
 
