@@ -1,19 +1,19 @@
 import createClient from 'openapi-fetch';
 import type { paths } from './plant-store.js';
+const [id = '', name, tag, extra] = process.argv.slice(2);
+if (!/^-?\d+$/.test(id) || !name || extra) throw new Error('Usage: store-plant.ts ID NAME [TAG]');
 const { PLANT_STORE_URL: baseUrl = 'http://127.0.0.1:3000', PLANT_STORE_TOKEN } = process.env;
 if (!PLANT_STORE_TOKEN) throw new Error('Set PLANT_STORE_TOKEN to a token of the Plant Store.');
 const headers = { authorization: `Bearer ${PLANT_STORE_TOKEN}` };
-const { rawJSON } = JSON as unknown as { rawJSON(id: bigint): unknown }; // TypeScript 6 lacks its type.
-const exact = (_: string, value: unknown) => (typeof value === 'bigint' ? rawJSON(value) : value);
-const bodySerializer = (body: unknown) => JSON.stringify(body, exact);
+const bodySerializer = ({ id, ...plant }: any) => `{"id":${id},${JSON.stringify(plant).slice(1)}`;
 const client = createClient<paths>({ baseUrl, headers, bodySerializer });
-const [id = '', name = '', tag] = process.argv.slice(2);
+const lost = (e: Error) => (e instanceof SyntaxError ? Promise.reject(Error('No JSON.')) : null);
 for (let attempt = 1; attempt <= 10; attempt++) {
-  const request = { body: { id: BigInt(id || '?'), name, tag }, signal: AbortSignal.timeout(1e4) };
-  const { data, error, response } = (await client.POST('/plants', request).catch(() => null)) ?? {};
+  const request = { body: { id: BigInt(id), name, tag }, signal: AbortSignal.timeout(1e4) };
+  const { data, error, response } = (await client.POST('/plants', request).catch(lost)) ?? {};
   if (data?.name === name) process.exit();
   const failure = error?.error === 40006 ? 'The id is taken.' : error?.message;
-  if (![undefined, 429, 503].includes(response?.status)) throw new Error(failure ?? 'No JSON.');
+  if (![undefined, 429, 503].includes(response?.status)) throw new Error(failure ?? 'No plant.');
   const seconds = Number(response?.headers.get('retry-after')) || 1;
   await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 }

@@ -2,9 +2,8 @@ import { describeSample, example } from './sample.js';
 
 describeSample('store-plant.sh', {
   needs: ['curl'],
-  command: ({ id, name, tag }) => [
-    'sh',
-    example('store-plant.sh'),
-    `{"id": ${id}, ${JSON.stringify({ name, tag: tag ?? undefined }).slice(1)}`,
+  command: () => ['sh', example('store-plant.sh')],
+  argumentsOf: ({ id, ...plant }) => [
+    JSON.stringify({ id: null, ...plant, tag: plant.tag ?? undefined }).replace('null', id!),
   ],
 });

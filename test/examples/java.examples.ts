@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { delimiter } from 'node:path';
 import { promisify } from 'node:util';
-import { argumentsOf, describeSample, example } from './sample.js';
+import { describeSample, example } from './sample.js';
 
 /** As Debian's package libjackson2-databind-java installs it. */
 const JACKSON = ['core', 'annotations', 'databind'].map(
@@ -14,11 +14,5 @@ describeSample('StorePlant.java', {
     const options = ['-cp', JACKSON.join(delimiter), '-d', folder];
     await promisify(execFile)('javac', [...options, example('StorePlant.java')]);
   },
-  command: (plant, folder) => [
-    'java',
-    '-cp',
-    [folder, ...JACKSON].join(delimiter),
-    'StorePlant',
-    ...argumentsOf(plant),
-  ],
+  command: (folder) => ['java', '-cp', [folder, ...JACKSON].join(delimiter), 'StorePlant'],
 });

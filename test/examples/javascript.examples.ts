@@ -1,16 +1,13 @@
-import { argumentsOf, describeSample, example } from './sample.js';
-
-const SAMPLE = example('store-plant.js');
+import { describeSample, example } from './sample.js';
 
 describeSample('store-plant.js', {
-  command: (plant) => [process.execPath, SAMPLE, ...argumentsOf(plant)],
+  command: () => [process.execPath, example('store-plant.js')],
 });
 
 describeSample('store-plant.js, without JSON.rawJSON', {
-  command: (plant) => [
+  command: () => [
     process.execPath,
     '--import=data:text/javascript,delete JSON.rawJSON',
-    SAMPLE,
-    ...argumentsOf(plant),
+    example('store-plant.js'),
   ],
 });

@@ -1,6 +1,6 @@
-import { argumentsOf, describeSample, example } from './sample.js';
+import { describeSample, example } from './sample.js';
 
 describeSample('store_plant.py', {
   needs: ['python3'],
-  command: (plant) => ['python3', example('store_plant.py'), ...argumentsOf(plant)],
+  command: () => ['python3', example('store_plant.py')],
 });

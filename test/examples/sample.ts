@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ROOT, runProgram } from '../setup/command.js';
-import { startGateway, type Gateway } from '../setup/gateway.js';
+import { startGateway, type Fault, type Gateway } from '../setup/gateway.js';
 import { startService, type StoredPlant, type TestService } from '../setup/service.js';
 
 const PLANTS: readonly StoredPlant[] = [
@@ -19,25 +19,28 @@ interface Sample {
   readonly needs?: readonly string[];
   /** Writes what is generated or compiled to `folder`. */
   prepare?(folder: string): Promise<void>;
-  /** @returns the program that stores the plant, and its arguments */
-  command(plant: StoredPlant, folder: string): string[];
+  /** @returns the program, and its arguments before those of the plant */
+  command(folder: string): string[];
+  /** @returns the arguments that describe the plant, by default its id, name and tag */
+  readonly argumentsOf?: (plant: Partial<StoredPlant>) => string[];
 }
 
 export const example = (file: string): string => join(ROOT, 'examples', file);
 
-export const argumentsOf = ({ id, name, tag }: StoredPlant): string[] => [
-  id,
-  name,
-  ...(tag === null ? [] : [tag]),
-];
+const idNameTag = ({ id, name, tag }: Partial<StoredPlant>): string[] =>
+  [id, name, tag].filter((argument) => argument != null);
 
 const isInstalled = (program: string) =>
   program.startsWith('/')
     ? existsSync(program)
     : process.env['PATH']!.split(delimiter).some((folder) => existsSync(join(folder, program)));
 
-/** The names of errors that say nothing to a person who only runs a sample. */
-const RAW = /SyntaxError|TypeError|KeyError|JSONDecode|JsonParse|NullPointer|Traceback/;
+/** The names of errors that say nothing to a person who only runs a sample, and an error without a text. */
+const RAW =
+  /^(Syntax|Type|Range)Error|IncompleteRead|JSONDecode|JsonParse|JsonEOF|NullPointer|NumberFormat|OutOfBounds|Traceback|not set$|^Error$/m;
+
+/** A response that is not one of the service. */
+const NOT_OURS = /not a response of the Plant Store|No (JSON|plant)\.|\b(200|400|502):? [<{]/;
 
 /** Runs a sample as a client developer does, against a real service behind a gateway that fails. */
 export function describeSample(sampleName: string, sample: Sample): void {
@@ -68,9 +71,14 @@ export function describeSample(sampleName: string, sample: Sample): void {
       await service.close();
     });
 
-    async function run(plant: StoredPlant, env: Record<string, string> = {}) {
-      const [program, ...args] = sample.command(plant, folder);
-      const command = runProgram(program!, args, {
+    const { argumentsOf = idNameTag } = sample;
+
+    const run = (plant: Partial<StoredPlant>, env: Record<string, string> = {}) =>
+      runWith(argumentsOf(plant), env);
+
+    async function runWith(args: string[], env: Record<string, string> = {}) {
+      const [program, ...options] = sample.command(folder);
+      const command = runProgram(program!, [...options, ...args], {
         LANG: 'C.UTF-8',
         PLANT_STORE_URL: gateway.url,
         PLANT_STORE_TOKEN: service.token,
@@ -111,9 +119,12 @@ export function describeSample(sampleName: string, sample: Sample): void {
       title('repeats the same plant after a response that is cut off, or with a date to wait for'),
       async () => {
         const date = new Date(Date.now() + 3000).toUTCString();
-        gateway.faults.push('cut', { status: 503, retryAfter: date });
-        expect(await run(PLANTS[0]!)).toMatchObject({ exitCode: 0 });
-        expect(gateway.requests).toHaveLength(3);
+        const refusal = { status: 503, body: '{"error":', isCut: true } as const;
+        gateway.faults.push('cut', refusal, { status: 503, retryAfter: date });
+        const { exitCode, output } = await run(PLANTS[0]!);
+        expect(output).not.toMatch(RAW);
+        expect(exitCode).toBe(0);
+        expect(gateway.requests).toHaveLength(4);
         expect(new Set(gateway.requests.map(({ body }) => body)).size).toBe(1);
       },
     );
@@ -130,17 +141,52 @@ export function describeSample(sampleName: string, sample: Sample): void {
       expect(await service.storedPlants()).toEqual([plant]);
     });
 
-    test.each([502, 200])(title('says so when a %d is not JSON'), async (status) => {
-      // curl repeats a 502 ten times.
-      const fault = { status, body: '<html>\n<h1>Oops</h1>' };
-      gateway.faults.push(...Array<typeof fault>(11).fill(fault));
+    test.each([
+      [502, '<html>\n<h1>Oops</h1>'],
+      [200, '<html>\n<h1>Oops</h1>'],
+      [200, '{}'],
+      [400, '{"error":'],
+    ])(title('says so when a %d is not a response of the service: %j'), async (status, body) => {
+      gateway.faults.push(...Array<Fault>(11).fill({ status, body }));
       const { exitCode, output } = await run(PLANTS[0]!);
       expect(exitCode).not.toBe(0);
-      expect(output).toMatch(
-        /Error: No JSON\.|does not respond|\b(502|200): (no JSON|not|<html>)|\) (502|200) <html>/,
-      );
+      expect(output).toMatch(NOT_OURS);
       expect(output).not.toMatch(RAW);
+      // Only curl repeats a 502, ten times.
+      if (status !== 502) expect(gateway.requests).toHaveLength(1);
       expect(await service.storedPlants()).toEqual([]);
+    });
+
+    test(
+      title('shows its usage and sends nothing without a plant, or with a forgotten quote'),
+      async () => {
+        for (const args of [[], [...argumentsOf(PLANTS[3]!), 'Acer']]) {
+          const { exitCode, output } = await runWith(args);
+          expect(exitCode).not.toBe(0);
+          expect(output).toContain('Usage: ');
+          expect(output).not.toMatch(RAW);
+        }
+        expect(gateway.requests).toEqual([]);
+      },
+    );
+
+    test(title('stores nothing without a name, or if the id is no integer of int64'), async () => {
+      const ids = ['', ' ', '0x10', '1_000', '1.5', '+1', '١', '9223372036854775808'];
+      for (const plant of [{ id: '1' }, ...ids.map((id) => ({ id, name: 'Acer' }))]) {
+        const { exitCode, output } = await run(plant);
+        expect(exitCode).not.toBe(0);
+        expect(output).toMatch(/Usage: |40004|40005|not a NewPlant/);
+        expect(output).not.toMatch(RAW);
+      }
+      expect(await service.storedPlants()).toEqual([]);
+    });
+
+    test(title('takes an address that ends with a slash'), async () => {
+      const [plant] = PLANTS;
+      expect(await run(plant!, { PLANT_STORE_URL: `${gateway.url}/` })).toMatchObject({
+        exitCode: 0,
+      });
+      expect(await service.storedPlants()).toEqual([plant]);
     });
 
     test(title('names the variable when there is no token'), async () => {

@@ -5,7 +5,13 @@ import { text } from 'node:stream/consumers';
 
 /** What happens to a request instead of a normal response. */
 export type Fault =
-  | { readonly status: number; readonly retryAfter?: string; readonly body?: string }
+  | {
+      readonly status: number;
+      readonly retryAfter?: string;
+      readonly body?: string;
+      /** The connection ends before the whole body was sent. */
+      readonly isCut?: true;
+    }
   /** The service gets the request, and the client no response, or only the beginning of one. */
   | 'lost'
   | 'cut';
@@ -33,9 +39,13 @@ export async function startGateway(serviceUrl: string): Promise<Gateway> {
       requests.push({ body, at: performance.now() });
       const fault = faults.shift();
       if (typeof fault === 'object') {
-        const { status, retryAfter, body = '' } = fault;
-        response.writeHead(status, retryAfter === undefined ? {} : { 'retry-after': retryAfter });
-        response.end(body);
+        const { status, retryAfter, body = '', isCut } = fault;
+        response.writeHead(status, {
+          ...(retryAfter !== undefined && { 'retry-after': retryAfter }),
+          ...(isCut && { 'content-length': '100' }),
+        });
+        if (isCut) response.write(body, () => response.destroy());
+        else response.end(body);
         return;
       }
       const { authorization = '', 'content-type': type = '' } = request.headers;
