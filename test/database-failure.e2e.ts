@@ -11,6 +11,15 @@ function expectUnavailable(response: TestResponse) {
   expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
 }
 
+/** On a busy machine, a new connection may take longer than the short time-out of these tests. */
+function untilStored(
+  service: TestService,
+  body: string,
+  headers?: Record<string, string>,
+): Promise<void> {
+  return until(async () => (await service.post(body, headers)).status === 200);
+}
+
 describe('while the database is away', () => {
   let service: TestService;
 
@@ -33,7 +42,7 @@ describe('while the database is away', () => {
       expectUnavailable(await service.request('/health/ready'));
       expect(await service.request('/health/live')).toMatchObject({ status: 200 });
       service.proxy.restore();
-      expect(await service.post('{"id":2,"name":"b"}')).toMatchObject({ status: 200 });
+      await untilStored(service, '{"id":2,"name":"b"}');
       // The result of a probe is cached for a second.
       await until(async () => (await service.request('/health/ready')).status === 200);
       expect(await service.storedPlants()).toEqual([
@@ -50,11 +59,7 @@ describe('while the database is away', () => {
       await service.post('{"id":2,"name":"b"}', { authorization: `Bearer ${token}` }),
     );
     service.proxy.restore();
-    expect(
-      await service.post('{"id":2,"name":"b"}', { authorization: `Bearer ${token}` }),
-    ).toMatchObject({
-      status: 200,
-    });
+    await untilStored(service, '{"id":2,"name":"b"}', { authorization: `Bearer ${token}` });
   });
 });
 
@@ -162,7 +167,7 @@ describe('more work than the service accepts', () => {
         expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
       }
       service.proxy.restore();
-      expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ status: 200 });
+      await untilStored(service, '{"id":1,"name":"a"}');
     } finally {
       await service.close();
     }
