@@ -11,9 +11,9 @@ trap 'rm -f "$response"' EXIT
 status=$(printf 'Authorization: Bearer %s\n' "$PLANT_STORE_TOKEN" |
   curl -sS --retry 10 --retry-delay 1 --retry-all-errors --max-time 10 --output "$response" --write-out '%{http_code}' \
     --header @- --header 'Content-Type: application/json' --data-raw "$1" "${url%/}/plants")
-case $(head -c 15 "$response") in
-  '{"name":'*) exit 0 ;;
-  '{"error":40006,'*) echo 'The id is taken.' >&2 ;;
+case "$status $(head -c 15 "$response")" in
+  '200 {"name":'*) exit 0 ;;
+  '400 {"error":40006,'*) echo 'The id is taken.' >&2 ;;
   *) echo "$status: $(cat "$response")" >&2 ;;
 esac
 exit 1

@@ -231,6 +231,11 @@ describe('plants load', () => {
       stderr: expect.stringContaining('is not a list of refused lines'),
     });
     expect(await listOf('notes.txt')).toBe('precious');
+    await writeFile(join(folder, 'other.csv.part'), 'id,name\n01,a\n');
+    for (const input of [FIXTURE, join(folder, 'other.csv.part')]) {
+      expect(await load([input, '--refused', 'other.csv'])).toMatchObject({ exitCode: 1 });
+    }
+    expect(await listOf('other.csv.part')).toBe('id,name\n01,a\n');
   });
 
   it('lists what the service refuses in NDJSON, with its error', async () => {

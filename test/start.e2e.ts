@@ -26,10 +26,13 @@ async function expectStored(service: Command): Promise<void> {
   expect(JSON.parse(await sh(`${other} -sS`))).toMatchObject({ error: 40006 });
 }
 
-/** The log entries of the end of a service, without their times. */
+/** The log entries of the end of a service, without their times. A worker may write its last ones between these. */
 function endOf({ stdout }: Command): unknown[] {
   const entries = stdout.trimEnd().split('\n');
-  return entries.slice(-2).map((entry) => ({ ...(JSON.parse(entry) as object), time: undefined }));
+  return entries
+    .map((entry) => ({ ...(JSON.parse(entry) as { worker?: number }), time: undefined }))
+    .filter(({ worker }) => worker === undefined)
+    .slice(-2);
 }
 
 /** Standard output is no terminal here, so it carries only the log; the token is on standard error. */

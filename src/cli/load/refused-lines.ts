@@ -33,27 +33,27 @@ export class RefusedLines {
     isChosen: boolean,
     input: string | undefined,
   ) {
-    if (input !== undefined && isSameFile(path, input)) {
-      throw new CommandError(`--refused names the file to load: ${path}. Use another one.`);
-    }
     const existing = statSync(path, { throwIfNoEntry: false });
-    const isFile = existing?.isFile() === true;
     // A device, such as /dev/stderr, cannot be replaced.
-    const isDevice = existing !== undefined && !isFile;
+    const isDevice = existing !== undefined && !existing.isFile() && !existing.isDirectory();
     this.unfinished = isDevice ? path : `${path}.part`;
-    try {
-      if (existing?.isDirectory() === true) throw Object.assign(new Error(), { code: 'EISDIR' });
-      // A folder that is read-only does no harm if no line is refused.
-      if (isChosen || isFile) {
-        accessSync(isDevice ? path : `${dirname(path)}/`, constants.W_OK);
+    const files = isDevice ? [] : [path, this.unfinished].filter((file) => existsSync(file));
+    for (const file of files) {
+      if (input !== undefined && isSameFile(file, input)) {
+        throw new CommandError(`--refused names the file to load: ${file}. Use another one.`);
       }
-      if (isFile && !isList(path)) {
+      if (!this.isList(file)) {
         throw new CommandError(
-          `${path} exists, and is not a list of refused lines. Name another file with --refused.`,
+          `${file} exists, and is not a list of refused lines. Name another file with --refused.`,
         );
       }
+    }
+    // A folder that is read-only does no harm if no line is refused, and no earlier list is in it.
+    if (!isChosen && files.length === 0) return;
+    try {
+      accessSync(isDevice ? path : `${dirname(path)}/`, constants.W_OK);
     } catch (error) {
-      throw error instanceof CommandError ? error : this.notWritten(error);
+      throw this.notWritten(error);
     }
   }
 
@@ -80,7 +80,7 @@ export class RefusedLines {
     const isDevice = this.unfinished === this.path;
     if (this.file === undefined) {
       const earlier = isComplete && !isDevice ? [this.path, this.unfinished] : [];
-      earlier.filter(isList).forEach((path) => rmSync(path));
+      for (const path of earlier) rmSync(path, { force: true });
       return undefined;
     }
     if (!isComplete) return this.unfinished;
@@ -88,25 +88,31 @@ export class RefusedLines {
     return this.path;
   }
 
-  private notWritten(cause: unknown, reason = ''): CommandError {
+  /**
+   * Whether a file is a list, or the beginning of one. Reads no more, because the file may be of any size.
+   *
+   * @throws CommandError when it cannot be read
+   */
+  private isList(path: string): boolean {
+    let file: number | undefined;
+    try {
+      file = openSync(path, 'r');
+      const start = Buffer.alloc(HEADER.length);
+      const length = readSync(file, start);
+      return HEADER.startsWith(start.toString('utf8', 0, length));
+    } catch (error) {
+      throw this.notWritten(error, '', path);
+    } finally {
+      if (file !== undefined) closeSync(file);
+    }
+  }
+
+  private notWritten(cause: unknown, reason = '', path = this.path): CommandError {
     const { code } = cause as NodeJS.ErrnoException;
     return new CommandError(
-      `${reason}The list of refused lines, ${this.path}, cannot be written (${code}). Name another file with --refused.`,
+      `${reason}The list of refused lines, ${path}, cannot be written (${code}). Name another file with --refused.`,
       { cause },
     );
-  }
-}
-
-/** Reads the beginning only, because the file may be of any size. */
-function isList(path: string): boolean {
-  if (!existsSync(path)) return false;
-  const file = openSync(path, 'r');
-  try {
-    const start = Buffer.alloc(HEADER.length);
-    readSync(file, start);
-    return start.toString() === HEADER;
-  } finally {
-    closeSync(file);
   }
 }
 
