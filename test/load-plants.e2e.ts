@@ -337,8 +337,16 @@ describe('plants load', () => {
   it.each<[string, string | Buffer, string]>([
     ['is of another kind', '<html>"a" b</html>\n', 'The first line must be'],
     ['is an array', '[{"id":1,"name":"a"}]', 'The first line must be'],
-    ['has semicolons', 'id;name;tag\n1;a;b\n', 'It is "id;name;tag".'],
-    ['has an unknown column', 'id,name,Tag\n1,a,b\n', 'It is "id,name,Tag".'],
+    [
+      'has semicolons',
+      'id;name;tag\n1;a;b\n',
+      'The first line must be the header id,name,tag (in small letters, in any order, separated by commas; tag may be missing), or a plant as JSON. It is "id;name;tag".',
+    ],
+    [
+      'has an unknown column',
+      'id,name,Tag\n1,a,b\n',
+      'The first line must be the header id,name,tag (in small letters, in any order, separated by commas; tag may be missing), or a plant as JSON. It is "id,name,Tag".',
+    ],
     ['has a column twice', 'id,name,name\n1,a,b\n', 'The first line must be'],
     ['has no names', 'id,tag\n1,a\n', 'The first line must be'],
     ['has a quote before the header', '"\nid,name\n1,a\n', 'The first line must be'],
@@ -370,8 +378,7 @@ describe('plants load', () => {
   ])('refuses a file that %s', async (_description, text, reason) => {
     const { exitCode, stderr } = await loadText(text);
     expect(exitCode).toBe(1);
-    expect(stderr).toContain(`${join(folder, 'plants')}: `);
-    expect(stderr).toContain(reason);
+    expect(stderr).toContain(`${join(folder, 'plants')}: ${reason}`);
     expect(await service.storedPlants()).toEqual([]);
     expect(await listOf('plants.refused.csv')).toBeUndefined();
   });
