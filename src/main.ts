@@ -21,10 +21,14 @@ async function start(): Promise<void> {
   if (isEmbedded) {
     report(`Opening the embedded Postgres in ${config.database.dataDir} …`);
   }
-  const database = await openDatabase(config.database);
+  const [database, { serve }] = await Promise.all([
+    openDatabase(config.database),
+    // Not imported before: TypeORM and Nest take a second to load, and a start with a wrong setting does not need them.
+    import('./serve.js'),
+    // With several workers, only they need Nest.
+    config.workers === 1 && import('./app.js'),
+  ]);
   try {
-    // Nest and TypeORM take a second to load: a start with a wrong setting does not wait for them.
-    const { serve } = await import('./serve.js');
     await serve(config, database, logger, report);
   } catch (error) {
     await database.close();

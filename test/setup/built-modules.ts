@@ -4,7 +4,13 @@ import { expect, jest } from '@jest/globals';
 declare const importByNode: (url: string) => Promise<object>;
 
 /** They start a service, a command or a database as soon as they are imported. */
-const ENTRY_POINTS = ['main.ts', 'cli.ts', 'cluster/worker.ts', 'database/data-source.ts'];
+const ENTRY_POINTS = [
+  'main.ts',
+  'cli.ts',
+  'cluster/worker.ts',
+  'database/data-source.ts',
+  'database/embedded/postgres-thread.ts',
+];
 
 /** End-to-end tests get the built modules, the ones that operators run, wherever they import one of `src/`. */
 if (expect.getState().testPath!.endsWith('.e2e.ts')) {

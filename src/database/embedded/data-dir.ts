@@ -1,8 +1,6 @@
-import { existsSync } from 'node:fs';
-import { access, constants, mkdir, rename, rm, stat } from 'node:fs/promises';
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { PGlite } from '@electric-sql/pglite';
 import { StartError } from '../../errors/start-error.js';
 
 /** Another process has this data folder open. */
@@ -15,13 +13,13 @@ export class DataDirInUseError extends StartError {
  *
  * @throws StartError when this user cannot make it or write to it
  */
-export async function prepareDataDir(dataDir: string): Promise<void> {
+export function prepareDataDir(dataDir: string): void {
   try {
-    await makeFolder(dataDir);
-    if (!(await stat(dataDir)).isDirectory()) {
+    makeFolder(dataDir);
+    if (!statSync(dataDir).isDirectory()) {
       throw new StartError(`${dataDir} is not a folder. Set DATA_DIR to a folder of your own.`);
     }
-    await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     if (error instanceof StartError) throw error;
     throw new StartError(
@@ -31,15 +29,15 @@ export async function prepareDataDir(dataDir: string): Promise<void> {
 }
 
 /** Not `recursive: true`: in places such as /proc, Node would try again forever. */
-async function makeFolder(path: string): Promise<void> {
+function makeFolder(path: string): void {
   try {
-    await mkdir(path, { mode: 0o700 });
+    mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     const code = codeOf(error);
     if (code === 'EEXIST') return;
     if (code !== 'ENOENT' || dirname(path) === path) throw error;
-    await makeFolder(dirname(path));
-    await mkdir(path, { mode: 0o700 });
+    makeFolder(dirname(path));
+    mkdirSync(path, { mode: 0o700 });
   }
 }
 
@@ -68,33 +66,6 @@ export function lockDataDir(dataDir: string): DatabaseSync {
     }
     throw new StartError(
       `${path} cannot be used as the lock of the Plant Store (${errstr ?? codeOf(error)}). Move it away, or set DATA_DIR to another folder.`,
-      { cause: error },
-    );
-  }
-}
-
-/**
- * Opens the database in the data folder. A start may be interrupted, so a new database is made under a
- * temporary name, and renamed when it is complete.
- *
- * @throws StartError when the files are damaged
- */
-export async function openDatabaseFiles(dataDir: string): Promise<PGlite> {
-  const path = join(dataDir, 'postgres');
-  if (!existsSync(path)) {
-    const unfinished = join(dataDir, 'postgres.unfinished');
-    await rm(unfinished, { recursive: true, force: true });
-    const database = await PGlite.create(unfinished);
-    await database.close();
-    await rename(unfinished, path);
-  }
-  try {
-    // Without this file, PGlite would make a new database over the existing data.
-    await access(join(path, 'PG_VERSION'));
-    return await PGlite.create(path);
-  } catch (error) {
-    throw new StartError(
-      `${path} is damaged, or of another version of Postgres. Restore a copy of it, or move it away to start with an empty database.`,
       { cause: error },
     );
   }

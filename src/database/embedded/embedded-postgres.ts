@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
 import { inspect } from 'node:util';
+import { Worker } from 'node:worker_threads';
 import { StartError } from '../../errors/start-error.js';
-import { lockDataDir, openDatabaseFiles, prepareDataDir } from './data-dir.js';
-import { createPostgresSocketServer } from './postgres-socket-server.js';
+import { lockDataDir, prepareDataDir } from './data-dir.js';
+import type { PostgresThreadData } from './postgres-thread.js';
 import { isListening, makePrivateDir, openSocketDir, socketIn } from './socket-dir.js';
 
 /** A running embedded Postgres: its address, and how to release it. */
@@ -13,7 +14,7 @@ export interface EmbeddedPostgres {
 }
 
 /**
- * Starts Postgres inside this process, with its files below `dataDir`, and lets pg connect to it through a
+ * Starts Postgres in a thread of this process, with its files below `dataDir`, and lets pg connect to it through a
  * Unix socket that only this user can use: the embedded server asks for no password.
  *
  * @param isShared whether other processes may join; a command ends too soon to serve them
@@ -24,21 +25,16 @@ export async function startEmbeddedPostgres(
   dataDir: string,
   isShared: boolean,
 ): Promise<EmbeddedPostgres> {
-  await prepareDataDir(dataDir);
+  // All of this is synchronous, so that the thread runs before the caller goes on to load the service.
+  prepareDataDir(dataDir);
   const resources = new AsyncDisposableStack();
   try {
     resources.use(lockDataDir(dataDir));
-    const database = await openDatabaseFiles(dataDir);
-    resources.defer(() => database.close());
-    const socketDir = await (isShared
-      ? openSocketDir(dataDir, resources)
-      : makePrivateDir(resources));
+    const socketDir = isShared ? openSocketDir(dataDir, resources) : makePrivateDir(resources);
     const socket = socketIn(socketDir);
     // A killed process leaves its socket behind; while this process holds the lock, no other one uses that socket.
-    await rm(socket, { force: true });
-    const server = createPostgresSocketServer(database);
-    await once(server.listen(socket), 'listening');
-    resources.defer(() => void server.close());
+    rmSync(socket, { force: true });
+    resources.defer(await startThread({ dataDir, socket }));
     return { url: urlOf(socketDir), close: () => resources.disposeAsync() };
   } catch (error) {
     await resources.disposeAsync();
@@ -50,10 +46,28 @@ export async function startEmbeddedPostgres(
   }
 }
 
+/**
+ * Postgres has a thread of its own: it opens while this one loads the service, and its work does not hold up requests.
+ *
+ * @returns a function that closes the database and ends the thread
+ */
+async function startThread(data: PostgresThreadData): Promise<() => Promise<void>> {
+  const thread = new Worker(new URL('./postgres-thread.js', import.meta.url), { workerData: data });
+  await once(thread, 'message').catch((error: unknown) => {
+    // An error loses its class on its way out of a thread.
+    const isStartError = error instanceof Error && error.name === 'StartError';
+    throw isStartError ? new StartError(error.message, { cause: error }) : error;
+  });
+  return async () => {
+    thread.postMessage('stop');
+    await once(thread, 'exit');
+  };
+}
+
 /** Joins the embedded Postgres that another process serves on this folder, if one does. */
 export async function joinEmbeddedPostgres(dataDir: string): Promise<EmbeddedPostgres | undefined> {
   const resources = new AsyncDisposableStack();
-  const socketDir = await openSocketDir(dataDir, resources);
+  const socketDir = openSocketDir(dataDir, resources);
   if (await isListening(socketIn(socketDir))) {
     return { url: urlOf(socketDir), close: () => resources.disposeAsync() };
   }

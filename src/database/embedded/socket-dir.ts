@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempDisposable, symlink } from 'node:fs/promises';
+import { mkdtempDisposableSync, symlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,13 +17,10 @@ const MAX_SOCKET_PATH_BYTES = 103;
  * @param resources gets the symbolic link, if one is needed, and removes it when disposed
  * @returns the data folder, under a name that is short enough for the path of a socket
  */
-export async function openSocketDir(
-  dataDir: string,
-  resources: AsyncDisposableStack,
-): Promise<string> {
+export function openSocketDir(dataDir: string, resources: AsyncDisposableStack): string {
   if (Buffer.byteLength(socketIn(dataDir)) <= MAX_SOCKET_PATH_BYTES) return dataDir;
-  const path = join(await makePrivateDir(resources), 'data');
-  await symlink(dataDir, path);
+  const path = join(makePrivateDir(resources), 'data');
+  symlinkSync(dataDir, path);
   return path;
 }
 
@@ -31,9 +28,9 @@ export async function openSocketDir(
  * @param resources gets the folder, and removes it when disposed
  * @returns a new folder that only this user can use
  */
-export async function makePrivateDir(resources: AsyncDisposableStack): Promise<string> {
+export function makePrivateDir(resources: AsyncDisposableStack): string {
   try {
-    return resources.use(await mkdtempDisposable(join(tmpdir(), 'plant-store-'))).path;
+    return resources.use(mkdtempDisposableSync(join(tmpdir(), 'plant-store-'))).path;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new StartError(

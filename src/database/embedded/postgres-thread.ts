@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { access, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parentPort, workerData } from 'node:worker_threads';
+import { PGlite } from '@electric-sql/pglite';
+import { StartError } from '../../errors/start-error.js';
+import { createPostgresSocketServer } from './postgres-socket-server.js';
+
+/** What `startEmbeddedPostgres` gives to this thread. */
+export interface PostgresThreadData {
+  readonly dataDir: string;
+  /** The path of the Unix socket on which Postgres listens. */
+  readonly socket: string;
+}
+
+const { dataDir, socket } = workerData as PostgresThreadData;
+const database = await openDatabaseFiles(dataDir);
+const server = createPostgresSocketServer(database);
+await once(server.listen(socket), 'listening');
+parentPort!.once('message', () => void stop());
+parentPort!.postMessage('listening');
+
+/** The first message asks for it. Connections that are still open keep the thread running, so it ends itself. */
+async function stop(): Promise<void> {
+  server.close();
+  await database.close();
+  process.exit();
+}
+
+/**
+ * Opens the database in the data folder. A start may be interrupted, so a new database is made under a
+ * temporary name, and renamed when it is complete.
+ *
+ * @throws StartError when the files are damaged
+ */
+async function openDatabaseFiles(dataDir: string): Promise<PGlite> {
+  const path = join(dataDir, 'postgres');
+  if (!existsSync(path)) {
+    const unfinished = join(dataDir, 'postgres.unfinished');
+    await rm(unfinished, { recursive: true, force: true });
+    const database = await PGlite.create(unfinished);
+    await database.close();
+    await rename(unfinished, path);
+  }
+  try {
+    // Without this file, PGlite would make a new database over the existing data.
+    await access(join(path, 'PG_VERSION'));
+    return await PGlite.create(path);
+  } catch (error) {
+    throw new StartError(
+      `${path} is damaged, or of another version of Postgres. Restore a copy of it, or move it away to start with an empty database.`,
+      { cause: error },
+    );
+  }
+}
