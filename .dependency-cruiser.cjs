@@ -40,14 +40,14 @@ module.exports = {
       name: 'nothing-imports-the-entry-points',
       severity: 'error',
       from: { path: '^src/' },
-      to: { path: '^src/(main|cli|cluster/worker)\\.ts$' },
+      to: { path: '^src/(main|cli|cluster/worker|database/embedded/postgres-thread)\\.ts$' },
     },
     {
       name: 'only-entry-points-build-the-app',
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: '^src/(serve|app|app\\.module)\\.ts$|^src/(cli|cluster)/',
+        pathNot: '^src/(main|serve|app|app\\.module)\\.ts$|^src/(cli|cluster)/',
       },
       to: { path: '^src/(app|app\\.module|cli/database)\\.ts$' },
     },

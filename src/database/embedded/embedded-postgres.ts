@@ -4,13 +4,19 @@ import { inspect } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { StartError } from '../../errors/start-error.js';
 import { lockDataDir, prepareDataDir } from './data-dir.js';
-import type { PostgresThreadData } from './postgres-thread.js';
 import { isListening, makePrivateDir, openSocketDir, socketIn } from './socket-dir.js';
 
 /** A running embedded Postgres: its address, and how to release it. */
 export interface EmbeddedPostgres {
   readonly url: string;
   close(): Promise<void>;
+}
+
+/** What the thread needs. */
+export interface PostgresThreadData {
+  readonly dataDir: string;
+  /** The path of the Unix socket on which Postgres listens. */
+  readonly socket: string;
 }
 
 /**

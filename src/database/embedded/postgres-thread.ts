@@ -5,14 +5,8 @@ import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { StartError } from '../../errors/start-error.js';
+import type { PostgresThreadData } from './embedded-postgres.js';
 import { createPostgresSocketServer } from './postgres-socket-server.js';
-
-/** What `startEmbeddedPostgres` gives to this thread. */
-export interface PostgresThreadData {
-  readonly dataDir: string;
-  /** The path of the Unix socket on which Postgres listens. */
-  readonly socket: string;
-}
 
 const { dataDir, socket } = workerData as PostgresThreadData;
 const database = await openDatabaseFiles(dataDir);
