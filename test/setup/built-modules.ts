@@ -12,8 +12,8 @@ const ENTRY_POINTS = [
   'database/embedded/postgres-thread.ts',
 ];
 
-/** End-to-end tests get the built modules, the ones that operators run, wherever they import one of `src/`. */
-if (expect.getState().testPath!.endsWith('.e2e.ts')) {
+/** All but unit tests get the built modules, the ones that operators run, wherever they import one of `src/`. */
+if (!expect.getState().testPath!.endsWith('.spec.ts')) {
   const root = new URL('../../', import.meta.url);
   const sources = globSync('**/*.ts', { cwd: new URL('src', root), exclude: ['**/*.spec.ts'] });
   for (const source of sources.filter((file) => !ENTRY_POINTS.includes(file))) {
