@@ -1,5 +1,5 @@
 const [id, name, tag, extra] = process.argv.slice(2);
-if (!/^-?\d+$/.test(id) || !name || extra) throw new Error('Usage: store-plant.js ID NAME [TAG]');
+if (!/^-?(0|[1-9]\d*)$/.test(id) || !name || extra) throw new Error('Usage: ID NAME [TAG]');
 const { PLANT_STORE_URL: url = 'http://127.0.0.1:3000', PLANT_STORE_TOKEN: token } = process.env;
 if (!token) throw new Error('Set PLANT_STORE_TOKEN to a token of the Plant Store.');
 const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };

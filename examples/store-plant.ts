@@ -1,7 +1,7 @@
 import createClient from 'openapi-fetch';
 import type { paths } from './plant-store.js';
 const [id = '', name, tag, extra] = process.argv.slice(2);
-if (!/^-?\d+$/.test(id) || !name || extra) throw new Error('Usage: store-plant.ts ID NAME [TAG]');
+if (!/^-?(0|[1-9]\d*)$/.test(id) || !name || extra) throw new Error('Usage: ID NAME [TAG]');
 const { PLANT_STORE_URL: baseUrl = 'http://127.0.0.1:3000', PLANT_STORE_TOKEN } = process.env;
 if (!PLANT_STORE_TOKEN) throw new Error('Set PLANT_STORE_TOKEN to a token of the Plant Store.');
 const headers = { authorization: `Bearer ${PLANT_STORE_TOKEN}` };

@@ -1,8 +1,12 @@
-import { mkdir, rm, truncate, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chmod, cp, mkdir, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { attempt, endAttempts, reasonOf } from './setup/attempts.js';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { mountSmallDisk } from './faults/disk.js';
+import { attempt, attemptProgram, endAttempts, reasonOf } from './setup/attempts.js';
 import { runInProcess } from './setup/cli.js';
+import { ROOT } from './setup/command.js';
 import { makeDataDir } from './setup/data-dir.js';
 
 const MAIN = 'dist/main.js';
@@ -102,6 +106,43 @@ describe('a data folder that cannot be used', () => {
     expect(await list.exit()).toBe(1);
     expect(list.stderr).toBe(
       '/nowhere cannot be written (ENOENT). Set TMPDIR to a folder of your own.\n',
+    );
+  });
+
+  const user = process.getuid!();
+  // The rights of files do not restrict the superuser.
+  const asAnotherUser = user === 0 ? ['setpriv', '--reuid=65534', '--clear-groups'] : [];
+  it.each([
+    ['a file that this user cannot write', 'postgres/global/pg_control', 0o400],
+    ['a folder that this user cannot write', 'postgres', 0o500],
+  ])('%s: the message names it', async (_kind, file, mode) => {
+    await cp(process.env['TEST_TEMPLATE_DIR']!, join(dataDir, 'postgres'), { recursive: true });
+    if (user === 0) await promisify(execFile)('chown', ['-R', '65534', dataDir]);
+    await chmod(join(dataDir, file), mode);
+    const [program, ...args] = [...asAnotherUser, process.execPath, join(ROOT, MAIN)];
+    const service = attemptProgram(program, args, { PORT: '0', DATA_DIR: dataDir });
+    expect(await service.exit()).toBe(1);
+    expect(reasonOf(service)).toBe(
+      `${join(dataDir, file)} cannot be read and written (EACCES). The folder and all files in it must belong to this user.\n`,
+    );
+    await chmod(join(dataDir, file), 0o700);
+  });
+});
+
+const disk = await mountSmallDisk('20m');
+(disk === undefined ? describe.skip : describe)('a full disk', () => {
+  afterAll(() => disk!.close());
+
+  it.each([
+    ['without room for a database', () => Promise.resolve()],
+    ['without a free byte', () => disk!.fill()],
+  ])('%s: the message says so', async (_kind, prepare) => {
+    const dataDir = join(disk!.folder, 'data');
+    await prepare();
+    const service = attempt([MAIN], { PORT: '0', DATA_DIR: dataDir });
+    expect(await service.exit()).toBe(1);
+    expect(reasonOf(service)).toBe(
+      `The disk of ${dataDir} is full. Free some space, or set DATA_DIR to a folder on another disk.\n`,
     );
   });
 });

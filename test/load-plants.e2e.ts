@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { RefusedLines } from '../src/cli/load/refused-lines.js';
 import { runInProcess, type Surroundings } from './setup/cli.js';
 import { runCommand } from './setup/command.js';
 import { startGateway, type Gateway } from './setup/gateway.js';
@@ -236,6 +238,27 @@ describe('plants load', () => {
       expect(await load([input, '--refused', 'other.csv'])).toMatchObject({ exitCode: 1 });
     }
     expect(await listOf('other.csv.part')).toBe('id,name\n01,a\n');
+  });
+
+  it('never mixes the lists of two runs: the first one says that another one has replaced its list', async () => {
+    const path = join(folder, 'plants.refused.csv');
+    // The other run begins its list while this one waits for a response.
+    gateway.onResponse = () => {
+      gateway.onResponse = () => undefined;
+      expect(readFileSync(`${path}.part`, 'utf8')).toContain('2,40005,"The id ""02""');
+      const other = new RefusedLines(path, false, undefined);
+      other.add(7, 40005, 'of the other run');
+      expect(other.close(true)).toBe(path);
+    };
+    const { exitCode, stderr } = await loadText('id,name\n02,a\n3,b\n');
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(
+      `Another run has replaced the list of refused lines, ${path}. Repeat this one`,
+    );
+    expect(stderr).toMatch(/^Up to line 3: at least 1 plant stored, 1 line refused, in /m);
+    expect(await listOf('plants.refused.csv')).toBe(
+      'line,error,message\n7,40005,"of the other run"\n',
+    );
   });
 
   it('lists what the service refuses in NDJSON, with its error', async () => {

@@ -174,7 +174,7 @@ export function describeSample(sampleName: string, sample: Sample): void {
     );
 
     test(title('stores nothing without a name, or if the id is no integer of int64'), async () => {
-      const ids = ['', ' ', '0x10', '1_000', '1.5', '+1', '١', '9223372036854775808'];
+      const ids = ['', ' ', '0x10', '1_000', '1.5', '+1', '007', '١', '9223372036854775808'];
       for (const plant of [{ id: '1' }, ...ids.map((id) => ({ id, name: 'Acer' }))]) {
         const { exitCode, output } = await run(plant);
         expect(exitCode).not.toBe(0);

@@ -6,9 +6,6 @@ import { promisify } from 'node:util';
 
 const exec = promisify(execFile);
 
-/** Room for the rows of a long run, and little enough to be filled in a moment. */
-const SIZE = '1g';
-
 const CHUNK = Buffer.alloc(1024 * 1024);
 
 /** A file system of its own, in memory. */
@@ -21,11 +18,15 @@ export interface SmallDisk {
   close(): Promise<void>;
 }
 
-/** @returns undefined when this user may not mount a file system */
-export async function mountSmallDisk(): Promise<SmallDisk | undefined> {
+/**
+ * @param size as `mount` takes it; the default has room for the rows of a long run, and little enough to be filled in a
+ *   moment
+ * @returns undefined when this user may not mount a file system
+ */
+export async function mountSmallDisk(size = '1g'): Promise<SmallDisk | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-disk-'));
   try {
-    await exec('mount', ['-t', 'tmpfs', '-o', `size=${SIZE}`, 'tmpfs', folder]);
+    await exec('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder]);
   } catch {
     await rmdir(folder);
     return undefined;

@@ -1,10 +1,17 @@
-import { runCommand, type Command } from './command.js';
+import { runCommand, runProgram, type Command } from './command.js';
 
 const attempts: Command[] = [];
 
 /** Runs a command that should end by itself. */
 export function attempt(...parameters: Parameters<typeof runCommand>): Command {
   const command = runCommand(...parameters);
+  attempts.push(command);
+  return command;
+}
+
+/** Like `attempt`, for any program. */
+export function attemptProgram(...parameters: Parameters<typeof runProgram>): Command {
+  const command = runProgram(...parameters);
   attempts.push(command);
   return command;
 }

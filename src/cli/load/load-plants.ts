@@ -48,13 +48,18 @@ export async function loadPlants(options: LoadOptions, streams: Streams): Promis
   };
   // Not `once`: npm sends a signal again that the terminal sent, and the second one would end the process at once.
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
-  const failure = await load.run(readPlantLines(input, name)).then(
+  let failure = await load.run(readPlantLines(input, name)).then(
     () => undefined,
     (error: Error) => error,
   );
   input.destroy();
   progress.stop();
-  const listPath = refused.close(failure === undefined);
+  let listPath: string | undefined;
+  try {
+    listPath = refused.close(failure === undefined);
+  } catch (error) {
+    failure ??= error as Error;
+  }
   const list = listPath === undefined ? '' : `; the list of refused lines is ${listPath}`;
   let message = `${progress.summary}${list}.`;
   if (failure instanceof CommandError) {

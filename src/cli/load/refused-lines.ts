@@ -3,6 +3,7 @@ import {
   closeSync,
   constants,
   existsSync,
+  fstatSync,
   openSync,
   readSync,
   renameSync,
@@ -20,6 +21,8 @@ const HEADER = 'line,error,message\n';
  * complete when all lines were sent; until then it is in a file of its own, and the list of an earlier run stays.
  */
 export class RefusedLines {
+  /** A device, such as /dev/stderr, cannot be replaced. */
+  private readonly isDevice: boolean;
   private readonly unfinished: string;
   private file: number | undefined;
 
@@ -34,10 +37,9 @@ export class RefusedLines {
     input: string | undefined,
   ) {
     const existing = statSync(path, { throwIfNoEntry: false });
-    // A device, such as /dev/stderr, cannot be replaced.
-    const isDevice = existing !== undefined && !existing.isFile() && !existing.isDirectory();
-    this.unfinished = isDevice ? path : `${path}.part`;
-    const files = isDevice ? [] : [path, this.unfinished].filter((file) => existsSync(file));
+    this.isDevice = existing !== undefined && !existing.isFile() && !existing.isDirectory();
+    this.unfinished = this.isDevice ? path : `${path}.part`;
+    const files = this.isDevice ? [] : [path, this.unfinished].filter((file) => existsSync(file));
     for (const file of files) {
       if (input !== undefined && isSameFile(file, input)) {
         throw new CommandError(`--refused names the file to load: ${file}. Use another one.`);
@@ -51,7 +53,7 @@ export class RefusedLines {
     // A folder that is read-only does no harm if no line is refused, and no earlier list is in it.
     if (!isChosen && files.length === 0) return;
     try {
-      accessSync(isDevice ? path : `${dirname(path)}/`, constants.W_OK);
+      accessSync(this.isDevice ? path : `${dirname(path)}/`, constants.W_OK);
     } catch (error) {
       throw this.notWritten(error);
     }
@@ -61,7 +63,9 @@ export class RefusedLines {
   add(line: number, error: number, message: string): void {
     try {
       if (this.file === undefined) {
-        this.file = openSync(this.unfinished, 'w');
+        // A new file: a run that is still writing to the old one must not mix its lines with these.
+        if (!this.isDevice) rmSync(this.unfinished, { force: true });
+        this.file = openSync(this.unfinished, this.isDevice ? 'w' : 'wx');
         writeSync(this.file, HEADER);
       }
       writeSync(this.file, `${line},${error},"${message.replaceAll('"', '""')}"\n`);
@@ -74,18 +78,29 @@ export class RefusedLines {
    * Replaces the list of an earlier run if all lines were sent.
    *
    * @returns where the list of this run is; undefined if no line was refused
+   * @throws CommandError when the list cannot be replaced, or another run has replaced it
    */
   close(isComplete: boolean): string | undefined {
-    if (this.file !== undefined) closeSync(this.file);
-    const isDevice = this.unfinished === this.path;
-    if (this.file === undefined) {
-      const earlier = isComplete && !isDevice ? [this.path, this.unfinished] : [];
-      for (const path of earlier) rmSync(path, { force: true });
-      return undefined;
+    try {
+      if (this.file === undefined) {
+        const earlier = isComplete && !this.isDevice ? [this.path, this.unfinished] : [];
+        for (const path of earlier) rmSync(path, { force: true });
+        return undefined;
+      }
+      const { ino } = fstatSync(this.file);
+      closeSync(this.file);
+      if (this.isDevice) return this.path;
+      if (statSync(this.unfinished, { throwIfNoEntry: false })?.ino !== ino) {
+        throw new CommandError(
+          `Another run has replaced the list of refused lines, ${this.path}. Repeat this one when the other one has ended, or name another file with --refused.`,
+        );
+      }
+      if (!isComplete) return this.unfinished;
+      renameSync(this.unfinished, this.path);
+      return this.path;
+    } catch (error) {
+      throw error instanceof CommandError ? error : this.notWritten(error);
     }
-    if (!isComplete) return this.unfinished;
-    if (!isDevice) renameSync(this.unfinished, this.path);
-    return this.path;
   }
 
   /**

@@ -41,8 +41,9 @@ function makeFolder(path: string): void {
   }
 }
 
-/** SQLite's result code for a database that another process has locked. */
+/** SQLite's result codes for a database that another process has locked, and for a full disk. */
 const SQLITE_BUSY = 5;
+const SQLITE_FULL = 13;
 
 /**
  * Two processes on one data folder would destroy it. Node cannot lock files, so a transaction of SQLite holds a lock of
@@ -64,6 +65,7 @@ export function lockDataDir(dataDir: string): DatabaseSync {
     if (errcode === SQLITE_BUSY) {
       throw new DataDirInUseError(`${dataDir} is in use by another process of the Plant Store.`);
     }
+    if (errcode === SQLITE_FULL) throw noSpaceError(dataDir);
     throw new StartError(
       `${path} cannot be used as the lock of the Plant Store (${errstr ?? codeOf(error)}). Move it away, or set DATA_DIR to another folder.`,
       { cause: error },
@@ -71,7 +73,13 @@ export function lockDataDir(dataDir: string): DatabaseSync {
   }
 }
 
+export function noSpaceError(dataDir: string): StartError {
+  return new StartError(
+    `The disk of ${dataDir} is full. Free some space, or set DATA_DIR to a folder on another disk.`,
+  );
+}
+
 /** The code of an error of the system, such as ENOSPC. */
-function codeOf(error: unknown): string | undefined {
+export function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }
