@@ -42,6 +42,8 @@ describe('while the database is away', () => {
         { id: '2', name: 'b', tag: null },
       ]);
     },
+    // It waits for the time-out of the database three times.
+    60_000,
   );
 
   it('a token that cannot be judged gets 503, never 401', async () => {

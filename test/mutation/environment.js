@@ -1,11 +1,6 @@
 import process from 'node:process';
 import NodeImportEnvironment from '../setup/environment.js';
 
-/** The mutant that a test has detected. */
-let detected;
-
-export const isDetected = (mutant) => detected === mutant;
-
 /** For Stryker: one failed test is enough, and modules that Node keeps loaded learn which mutant is active. */
 export default class MutationEnvironment extends NodeImportEnvironment {
   constructor(config, context) {
@@ -22,8 +17,11 @@ export default class MutationEnvironment extends NodeImportEnvironment {
 
   handleTestEvent({ name }, { rootDescribeBlock }) {
     if (this.mutant === undefined) return;
-    if (name === 'test_fn_failure' || name === 'hook_failure') detected = this.mutant;
-    if (detected === this.mutant) skip(rootDescribeBlock);
+    // A global variable, because Jest loads this module a second time, not as the runner does.
+    if (name === 'test_fn_failure' || name === 'hook_failure') {
+      globalThis.detectedMutant = this.mutant;
+    }
+    if (globalThis.detectedMutant === this.mutant) skip(rootDescribeBlock);
   }
 }
 

@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import process from 'node:process';
-import { isDetected } from './environment.js';
 
 const { default: TestRunner } = createRequire(import.meta.url)('jest-runner');
 
@@ -36,7 +35,7 @@ export default class MutationRunner extends TestRunner {
     for (const test of tests.toSorted((a, b) => rank(a) - rank(b) || size(a) - size(b))) {
       if (!mutantsOf[test.path].includes(mutant)) continue;
       await super.runTests([test], watcher, options);
-      if (isDetected(mutant)) {
+      if (globalThis.detectedMutant === mutant) {
         detectors = [test.path, ...detectors.filter((path) => path !== test.path)];
         return;
       }
