@@ -1,3 +1,4 @@
+import process from 'node:process';
 import config from './jest.config.js';
 
 process.env.TEST_RELEASE_LIMIT_MS = '3000';

@@ -19,14 +19,7 @@ export default class MutationRunner extends TestRunner {
   async runTests(tests, watcher, options) {
     const mutant = process.env.__STRYKER_ACTIVE_MUTANT__;
     if (mutant === undefined) {
-      const mutantsOf = {};
-      for (const test of tests) {
-        const before = new Set(Object.keys(perTest()));
-        await super.runTests([test], watcher, options);
-        const covered = Object.entries(perTest()).filter(([name]) => !before.has(name));
-        mutantsOf[test.path] = [...new Set(covered.flatMap(([, counts]) => Object.keys(counts)))];
-      }
-      writeFileSync(COVERAGE_FILE, JSON.stringify(mutantsOf));
+      await this.runAll(tests, watcher, options);
       return;
     }
     const mutantsOf = JSON.parse(readFileSync(COVERAGE_FILE, 'utf8'));
@@ -41,6 +34,33 @@ export default class MutationRunner extends TestRunner {
       }
     }
   }
+
+  /**
+   * Stryker takes for static what runs outside a test, and ignores it: a mutant there would need all modules to be loaded
+   * again. But hooks start the service for each file, so what ran in the hooks of a file counts as covered by its tests.
+   * The first file also loads the modules.
+   */
+  async runAll(tests, watcher, options) {
+    const mutantsOf = {};
+    const inHooks = new Set();
+    for (const [index, test] of tests.entries()) {
+      const namesBefore = new Set(Object.keys(coverage().perTest));
+      const staticBefore = { ...coverage().static };
+      await super.runTests([test], watcher, options);
+      const { static: counts, perTest } = coverage();
+      const names = Object.keys(perTest).filter((name) => !namesBefore.has(name));
+      const mutants = Object.keys(counts).filter((id) => counts[id] > (staticBefore[id] ?? 0));
+      for (const id of index === 0 ? [] : mutants) {
+        inHooks.add(id);
+        for (const name of names) {
+          perTest[name][id] = (perTest[name][id] ?? 0) + counts[id] - (staticBefore[id] ?? 0);
+        }
+      }
+      mutantsOf[test.path] = [...new Set(names.flatMap((name) => Object.keys(perTest[name])))];
+    }
+    for (const id of inHooks) delete coverage().static[id];
+    writeFileSync(COVERAGE_FILE, JSON.stringify(mutantsOf));
+  }
 }
 
-const perTest = () => globalThis.__stryker__?.mutantCoverage?.perTest ?? {};
+const coverage = () => globalThis.__stryker__?.mutantCoverage ?? { static: {}, perTest: {} };
