@@ -37,25 +37,28 @@ export default class MutationRunner extends TestRunner {
 
   /**
    * Stryker takes for static what runs outside a test, and ignores it: a mutant there would need all modules to be loaded
-   * again. But hooks start the service for each file, so what ran in the hooks of a file counts as covered by its tests.
-   * The first file also loads the modules.
+   * again. But hooks start the service for each end-to-end test file, so what ran in them counts as covered by its tests.
+   * The first of these files also loads the modules.
    */
   async runAll(tests, watcher, options) {
     const mutantsOf = {};
     const inHooks = new Set();
-    for (const [index, test] of tests.entries()) {
+    let areModulesLoaded = false;
+    for (const test of tests) {
       const namesBefore = new Set(Object.keys(coverage().perTest));
       const staticBefore = { ...coverage().static };
       await super.runTests([test], watcher, options);
       const { static: counts, perTest } = coverage();
       const names = Object.keys(perTest).filter((name) => !namesBefore.has(name));
       const mutants = Object.keys(counts).filter((id) => counts[id] > (staticBefore[id] ?? 0));
-      for (const id of index === 0 ? [] : mutants) {
+      const isEndToEnd = test.path.endsWith('.e2e.ts');
+      for (const id of isEndToEnd && areModulesLoaded ? mutants : []) {
         inHooks.add(id);
         for (const name of names) {
           perTest[name][id] = (perTest[name][id] ?? 0) + counts[id] - (staticBefore[id] ?? 0);
         }
       }
+      areModulesLoaded ||= isEndToEnd;
       mutantsOf[test.path] = [...new Set(names.flatMap((name) => Object.keys(perTest[name])))];
     }
     for (const id of inHooks) delete coverage().static[id];
