@@ -50,7 +50,8 @@ export function sendError(
   response.statusCode = statusOf(error.code);
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
   response.setHeader('Content-Length', Buffer.byteLength(body));
-  response.end(request.method === 'HEAD' ? undefined : body);
+  // Node leaves it out in the response to HEAD.
+  response.end(body);
 }
 
 /**
