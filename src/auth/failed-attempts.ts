@@ -97,8 +97,7 @@ const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([0-9a-f:.]+)\](?::\d+)?)$/i;
 
 /** IPv6 addresses count by their /64 network, because one customer usually has a whole /64. */
 function networkOf(address: string): string {
-  const [, v4, v6] = WITH_PORT.exec(address) ?? [];
-  const plain = v4 ?? v6 ?? address;
+  const plain = address.replace(WITH_PORT, '$1$2');
   // A proxy may forward any text; the key must stay small.
   if (!ipaddr.isValid(plain)) return plain.slice(0, 100);
   return ipaddr.process(plain).toByteArray().slice(0, 8).join('.');
