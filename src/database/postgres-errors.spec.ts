@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { connect, type LookupFunction } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
-import { Client, DatabaseError, Pool } from 'pg';
-import { QueryFailedError } from 'typeorm/error/QueryFailedError.js';
+import { Client, Pool } from 'pg';
+import { databaseError, inTypeOrm, systemError } from '../../test/setup/database-errors.js';
 import {
-  describeDatabaseError,
   isDatabaseError,
   isMisconfigured,
   isPartUnavailable,
@@ -13,7 +12,6 @@ import {
   isTableMissing,
   isUnavailable,
   isUnsupported,
-  noPrimary,
 } from './postgres-errors.js';
 
 const KINDS = {
@@ -29,13 +27,6 @@ type Kind = keyof typeof KINDS;
 
 const kindsOf = (error: unknown) =>
   Object.entries(KINDS).flatMap(([kind, isOfKind]) => (isOfKind(error) ? [kind] : []));
-
-const databaseError = (code: string, message = 'no') =>
-  Object.assign(new DatabaseError(message, message.length, 'error'), { code });
-
-const inTypeOrm = (error: Error) => new QueryFailedError('SELECT 1', [], error);
-
-const systemError = (code: string) => Object.assign(new Error(`connect ${code}`), { code });
 
 /** The port of a service (tcpmux) that no system runs any more, so it refuses connections. */
 const CLOSED_PORT = 1;
@@ -184,86 +175,4 @@ it.each<[string, unknown, boolean]>([
   ['a throw of nothing', undefined, false],
 ])('an error of %s comes from the database: %p', (_source, error, is) => {
   expect(isDatabaseError(error)).toBe(is);
-});
-
-describe('describeDatabaseError', () => {
-  it.each<[string, unknown, string]>([
-    [
-      'a message and its code',
-      databaseError('28P01', 'password is wrong'),
-      'password is wrong (28P01)',
-    ],
-    ['no code twice', systemError('ECONNREFUSED'), 'connect ECONNREFUSED'],
-    ['no code where there is none', new Error('timeout expired'), 'timeout expired'],
-    ['something for an empty message', new Error(''), 'unknown failure'],
-    ['what is thrown and is no error', 'text', 'text'],
-    [
-      'the first of several addresses',
-      Object.assign(new AggregateError([systemError('ECONNREFUSED'), systemError('ETIMEDOUT')]), {
-        code: 'ECONNREFUSED',
-      }),
-      'connect ECONNREFUSED',
-    ],
-    ['a failed statement', inTypeOrm(databaseError('42501', 'denied')), 'denied (42501)'],
-    [
-      'how to leave a standby',
-      databaseError('25006', 'read-only'),
-      'read-only (25006); it is read-only, as a standby or a former primary is, so DATABASE_URL must lead to the primary',
-    ],
-    [
-      'the backup for damaged files',
-      databaseError('XX001', 'bad page'),
-      'bad page (XX001); its files are damaged, restore a backup',
-    ],
-    [
-      'the backup for a damaged index',
-      databaseError('XX002', 'bad index'),
-      'bad index (XX002); its files are damaged, restore a backup',
-    ],
-  ])('says %s', (_what, error, text) => {
-    expect(describeDatabaseError(error)).toBe(text);
-  });
-
-  it('never says the statement or its values, which the log must not have', () => {
-    const error = new QueryFailedError('SELECT $1', ['secret'], databaseError('23505', 'is there'));
-    expect(describeDatabaseError(error)).toBe('is there (23505)');
-  });
-});
-
-describe('noPrimary', () => {
-  const wrongPassword = databaseError('28P01', 'wrong password');
-  const refused = systemError('ECONNREFUSED');
-  const noSsl = new Error('The server does not support SSL connections');
-
-  it.each<[string, unknown[], Kind[], string]>([
-    ['all are read-only', [undefined], ['unavailable'], 'no server takes writes (s0: read-only)'],
-    [
-      'one refuses the password, and another may be the one that accepts it',
-      [wrongPassword, refused],
-      ['unavailable'],
-      'no server takes writes (s0: wrong password (28P01); s1: connect ECONNREFUSED)',
-    ],
-    [
-      'one cannot be used, and the other is read-only',
-      [noSsl, undefined],
-      ['unavailable'],
-      'no server takes writes (s0: The server does not support SSL connections; s1: read-only)',
-    ],
-    [
-      'none accepts the login',
-      [noSsl, wrongPassword],
-      ['unavailable', 'misconfigured'],
-      'no server can be used (s0: The server does not support SSL connections; s1: wrong password (28P01))',
-    ],
-    [
-      'none has TLS',
-      [noSsl],
-      [],
-      'no server can be used (s0: The server does not support SSL connections)',
-    ],
-  ])('%s', (_why, errors, kinds, message) => {
-    const error = noPrimary(errors.map((error, i) => [`s${i}`, error] as const));
-    expect(error.message).toBe(message);
-    expect(kindsOf(error)).toEqual(kinds);
-  });
 });
