@@ -1,5 +1,6 @@
 import { DatabaseError } from 'pg';
-import { QueryFailedError } from 'typeorm';
+// Not from 'typeorm': its index loads every driver, which takes longer than the unit tests of this file.
+import { QueryFailedError } from 'typeorm/error/QueryFailedError.js';
 
 // A failure is recognized by its code: the beginning of an SQLSTATE (PostgreSQL documentation, appendix A) or the name of a
 // system error. Where pg gives no code, it is recognized by the beginning of its message.
@@ -67,7 +68,6 @@ const UNAVAILABLE = [
   'Connection terminated',
   'Client was closed',
   'Cannot use a pool after calling end',
-  'server login has been failing', // PgBouncer
   NO_PRIMARY,
 ];
 
@@ -121,20 +121,20 @@ export function isMisconfigured(error: unknown): boolean {
   return isOneOf(MISCONFIGURED, error);
 }
 
-/** The error comes from the database, not from the network or from our code. */
+/** The database reported the error, or a statement failed that TypeORM ran. */
 export function isDatabaseError(error: unknown): boolean {
   return error instanceof QueryFailedError || error instanceof DatabaseError;
 }
 
 /** A message for the operator, without the statement, its values or the credentials. */
 export function describeDatabaseError(error: unknown): string {
-  const cause = causeOf(error);
   const code = codeOf(error);
   // Node reports a host with several addresses that all refused as an AggregateError without a text.
-  const first = cause instanceof AggregateError ? (cause.errors[0] as unknown) : cause;
+  const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
   const message = messageOf(first) || 'unknown failure';
-  const text = code === undefined || message.includes(code) ? message : `${message} (${code})`;
-  const advice = ADVICE[code ?? ''];
+  if (code === undefined) return message;
+  const text = message.includes(code) ? message : `${message} (${code})`;
+  const advice = ADVICE[code];
   return advice === undefined ? text : `${text}; ${advice}`;
 }
 
@@ -164,16 +164,12 @@ function isOneOf(beginnings: readonly string[], error: unknown): boolean {
   return beginnings.some((beginning) => reason.startsWith(beginning));
 }
 
-function causeOf(error: unknown): unknown {
-  return error instanceof QueryFailedError ? error.driverError : error;
-}
-
+/** TypeORM copies the code of an error of pg, and its message, to its QueryFailedError. */
 function codeOf(error: unknown): string | undefined {
-  const code = (causeOf(error) as { code?: unknown } | null | undefined)?.code;
+  const code = (error as { code?: unknown } | null | undefined)?.code;
   return typeof code === 'string' ? code : undefined;
 }
 
 function messageOf(error: unknown): string {
-  const cause = causeOf(error);
-  return cause instanceof Error ? cause.message : String(cause);
+  return error instanceof Error ? error.message : String(error);
 }
