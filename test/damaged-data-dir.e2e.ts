@@ -120,7 +120,9 @@ describe('a data folder that cannot be used', () => {
     if (user === 0) await promisify(execFile)('chown', ['-R', '65534', dataDir]);
     await chmod(join(dataDir, file), mode);
     const [program, ...args] = [...asAnotherUser, process.execPath, join(ROOT, MAIN)];
-    const service = attemptProgram(program, args, { PORT: '0', DATA_DIR: dataDir });
+    // Coverage is off, because the other user cannot write to its folder.
+    const env = { PORT: '0', DATA_DIR: dataDir, NODE_V8_COVERAGE: '' };
+    const service = attemptProgram(program, args, env);
     expect(await service.exit()).toBe(1);
     expect(reasonOf(service)).toBe(
       `${join(dataDir, file)} cannot be read and written (EACCES). The folder and all files in it must belong to this user.\n`,
