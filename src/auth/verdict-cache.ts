@@ -37,7 +37,7 @@ export class VerdictCache {
     const verdict = this.valid.get(key);
     if (verdict === undefined) return undefined;
     const { lookedUpAt, caller } = verdict;
-    const isExpired = (caller.expiresAt ?? Infinity) <= Date.now();
+    const isExpired = caller.expiresAt !== undefined && caller.expiresAt <= Date.now();
     return !isExpired && performance.now() - lookedUpAt < MAX_AGE_MS ? verdict : undefined;
   }
 

@@ -8,7 +8,7 @@ import { ServiceError } from '../errors/service-error.js';
  * @throws ServiceError unsupportedMediaType
  */
 export function checkMediaType({ headers }: Pick<IncomingMessage, 'headers'>): void {
-  if (!headers['content-type']?.match(JSON_IN_UTF8)) {
+  if (!JSON_IN_UTF8.test(headers['content-type'] ?? '')) {
     throw new ServiceError(
       ErrorCode.unsupportedMediaType,
       'Send the body as JSON in UTF-8, with the header Content-Type: application/json.',
