@@ -10,6 +10,7 @@ import {
   rmSync,
   statSync,
   writeSync,
+  type Stats,
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { CommandError } from '../command-error.js';
@@ -36,12 +37,12 @@ export class RefusedLines {
     isChosen: boolean,
     input: string | undefined,
   ) {
-    const existing = statSync(path, { throwIfNoEntry: false });
+    const existing = statOf(path);
     this.isDevice = existing !== undefined && !existing.isFile() && !existing.isDirectory();
     this.unfinished = this.isDevice ? path : `${path}.part`;
     const files = this.isDevice ? [] : [path, this.unfinished].filter((file) => existsSync(file));
     for (const file of files) {
-      if (input !== undefined && isSameFile(file, input)) {
+      if (input !== undefined && isSameFile(statOf(file), statOf(input))) {
         throw new CommandError(`--refused names the file to load: ${file}. Use another one.`);
       }
       if (!this.isList(file)) {
@@ -87,10 +88,10 @@ export class RefusedLines {
         for (const path of earlier) rmSync(path, { force: true });
         return undefined;
       }
-      const { ino } = fstatSync(this.file);
+      const isReplaced = !isSameFile(fstatSync(this.file), statOf(this.unfinished));
       closeSync(this.file);
       if (this.isDevice) return this.path;
-      if (statSync(this.unfinished, { throwIfNoEntry: false })?.ino !== ino) {
+      if (isReplaced) {
         throw new CommandError(
           `Another run has replaced the list of refused lines, ${this.path}. Repeat this one when the other one has ended, or name another file with --refused.`,
         );
@@ -131,7 +132,11 @@ export class RefusedLines {
   }
 }
 
-function isSameFile(a: string, b: string): boolean {
-  const [first, second] = [a, b].map((path) => statSync(path, { throwIfNoEntry: false }));
-  return first !== undefined && first.ino === second?.ino && first.dev === second.dev;
+/** @returns undefined if there is no such file */
+function statOf(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
+}
+
+function isSameFile(a: Stats | undefined, b: Stats | undefined): boolean {
+  return a !== undefined && a.ino === b?.ino && a.dev === b.dev;
 }
