@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { chmod, cp, mkdir, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { mountSmallDisk } from './faults/disk.js';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { mountSmallDisk, type SmallDisk } from './faults/disk.js';
 import { attempt, attemptProgram, endAttempts, reasonOf } from './setup/attempts.js';
 import { runInProcess } from './setup/cli.js';
 import { ROOT } from './setup/command.js';
@@ -131,15 +131,21 @@ describe('a data folder that cannot be used', () => {
   });
 });
 
-const disk = await mountSmallDisk('20m');
-(disk === undefined ? describe.skip : describe)('a full disk', () => {
-  afterAll(() => disk!.close());
+const probe = await mountSmallDisk('1m');
+await probe?.close();
+(probe === undefined ? describe.skip : describe)('a full disk', () => {
+  let disk: SmallDisk;
+
+  beforeAll(async () => {
+    disk = (await mountSmallDisk('20m'))!;
+  });
+  afterAll(() => disk.close());
 
   it.each([
     ['without room for a database', () => Promise.resolve()],
-    ['without a free byte', () => disk!.fill()],
+    ['without a free byte', () => disk.fill()],
   ])('%s: the message says so', async (_kind, prepare) => {
-    const dataDir = join(disk!.folder, 'data');
+    const dataDir = join(disk.folder, 'data');
     await prepare();
     const service = attempt([MAIN], { PORT: '0', DATA_DIR: dataDir });
     expect(await service.exit()).toBe(1);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { holdClock } from '../../test/setup/clock.js';
+import { settled } from '../../test/setup/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import type { ServiceError } from '../errors/service-error.js';
 import { FailedAttempts } from './failed-attempts.js';
@@ -13,9 +14,6 @@ const limited = (limit = LIMIT) => new FailedAttempts(limit, MAX_WAIT_MS);
 const fail = (attempts: FailedAttempts, count: number) => {
   for (let i = 0; i < count; i++) attempts.count(ADDRESS);
 };
-
-/** Waits for a turn of the event loop, so that all settled promises have had their effects. */
-const settled = () => new Promise(setImmediate);
 
 /** A request whose look-up ends when the test calls one of the functions. */
 function send(attempts: FailedAttempts, isNeeded = () => true, address = ADDRESS) {

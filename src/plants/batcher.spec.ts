@@ -1,4 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
+import { settled } from '../../test/setup/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { PartUnavailableError } from '../database/run-statement.js';
@@ -21,9 +22,6 @@ function controlled(limits: Partial<BatchLimits<number>> = {}) {
   };
   return { batcher, batches, finish, itemsOf: () => batches.map(({ items }) => items) };
 }
-
-/** Waits for a turn of the event loop, so that all settled promises have had their effects. */
-const settled = () => new Promise(setImmediate);
 
 describe('Batcher', () => {
   it('sends a lone item in the turn of the event loop in which it was added', async () => {

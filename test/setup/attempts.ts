@@ -4,14 +4,15 @@ const attempts: Command[] = [];
 
 /** Runs a command that should end by itself. */
 export function attempt(...parameters: Parameters<typeof runCommand>): Command {
-  const command = runCommand(...parameters);
-  attempts.push(command);
-  return command;
+  return toBeEnded(runCommand(...parameters));
 }
 
 /** Like `attempt`, for any program. */
 export function attemptProgram(...parameters: Parameters<typeof runProgram>): Command {
-  const command = runProgram(...parameters);
+  return toBeEnded(runProgram(...parameters));
+}
+
+function toBeEnded(command: Command): Command {
   attempts.push(command);
   return command;
 }

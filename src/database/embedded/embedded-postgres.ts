@@ -12,10 +12,9 @@ export interface EmbeddedPostgres {
   close(): Promise<void>;
 }
 
-/** What the thread needs. */
+/** Tells the thread of Postgres where its files and its socket are. */
 export interface PostgresThreadData {
   readonly dataDir: string;
-  /** The path of the Unix socket on which Postgres listens. */
   readonly socket: string;
 }
 
