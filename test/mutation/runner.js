@@ -50,15 +50,15 @@ export default class MutationRunner extends TestRunner {
       await super.runTests([test], watcher, options);
       const { static: counts, perTest } = coverage();
       const names = Object.keys(perTest).filter((name) => !namesBefore.has(name));
-      const mutants = Object.keys(counts).filter((id) => counts[id] > (staticBefore[id] ?? 0));
-      const isEndToEnd = test.path.endsWith('.e2e.ts');
-      for (const id of isEndToEnd && areModulesLoaded ? mutants : []) {
-        inHooks.add(id);
-        for (const name of names) {
-          perTest[name][id] = (perTest[name][id] ?? 0) + counts[id] - (staticBefore[id] ?? 0);
+      if (test.path.endsWith('.e2e.ts')) {
+        for (const id of areModulesLoaded ? Object.keys(counts) : []) {
+          const count = counts[id] - (staticBefore[id] ?? 0);
+          if (count === 0) continue;
+          inHooks.add(id);
+          for (const name of names) perTest[name][id] = (perTest[name][id] ?? 0) + count;
         }
+        areModulesLoaded = true;
       }
-      areModulesLoaded ||= isEndToEnd;
       mutantsOf[test.path] = [...new Set(names.flatMap((name) => Object.keys(perTest[name])))];
     }
     for (const id of inHooks) delete coverage().static[id];
