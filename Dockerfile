@@ -5,13 +5,13 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 
 FROM base AS build
-# The image brings the runtime; the optional dependencies are that same runtime for other machines.
-RUN npm ci --omit=optional
-COPY tsconfig.json tsconfig.build.json nest-cli.json ./
+RUN npm ci
+COPY tsconfig.json tsconfig.build.json nest-cli.json rolldown.config.js ./
 COPY src ./src
 RUN npm run -s build && mkdir -m 700 /data
 
 FROM base AS dependencies
+# The image brings the runtime; the optional dependencies are that same runtime for other machines.
 # Source maps of packages help nobody here.
 RUN npm ci --omit=dev --omit=optional \
   && find node_modules -name '*.map' -delete

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,6 +12,7 @@ const BUILD_SETTINGS = [
   'tsconfig.build.json',
   'tsconfig.dev.json',
   'nest-cli.json',
+  'rolldown.config.js',
 ];
 
 const NAME = `Anna's  "green\\house" $HOME * \`id\``;
@@ -89,9 +90,11 @@ describe('./plant-store', () => {
       stderr: expect.stringContaining(join(folder, 'no.csv')),
     });
     const args = ['run', '-s', 'plants', '--', 'load', 'no.csv'];
-    expect(await finished(runProgram('npm', args, env, join(project, 'dist')))).toMatchObject({
+    const lists = join(project, 'lists');
+    await mkdir(lists);
+    expect(await finished(runProgram('npm', args, env, lists))).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining('/dist/no.csv cannot be read (ENOENT)'),
+      stderr: expect.stringContaining('/lists/no.csv cannot be read (ENOENT)'),
     });
   });
 
@@ -118,6 +121,7 @@ describe('./plant-store', () => {
     const bare = await copyProject('dist');
     try {
       await rm(join(bare, 'node_modules'));
+      await rm(join(bare, 'dist/node_modules'), { recursive: true });
       const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
       const call = (...args: string[]) =>
         finished(runProgram(join(bare, 'plant-store'), args, { PATH: path }));
@@ -154,9 +158,12 @@ describe('./plant-store', () => {
   describe('with sources', () => {
     let folder: string;
 
-    /** Small programs, so that a build takes no time. */
+    /** Small programs with one package, so that a build takes little time. */
     beforeEach(async () => {
       folder = await copyProject(...BUILD_SETTINGS);
+      const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as object;
+      const one = JSON.stringify({ ...manifest, dependencies: { commander: '*' } });
+      await writeFile(join(folder, 'package.json'), one);
       await mkdir(join(folder, 'src'));
       await writeFile(join(folder, 'src/cli.ts'), "console.log('a result');\n");
       await writeFile(join(folder, 'src/main.ts'), "console.log('the log');\n");
@@ -174,6 +181,16 @@ describe('./plant-store', () => {
       await rm(join(folder, 'dist/.complete'));
       expect(await command()).toMatchObject(built);
       await promisify(execFile)('touch', ['-d', '2020-01-01', join(folder, 'dist/.complete')]);
+      expect(await command()).toMatchObject(built);
+      expect(await command()).toMatchObject(notBuilt);
+    });
+
+    it('builds when packages were installed after the last build', async () => {
+      expect(await command()).toMatchObject(built);
+      const touch = (date: string, ...files: string[]) =>
+        promisify(execFile)('touch', ['-d', date, ...files.map((file) => join(folder, file))]);
+      await touch('2020-01-01', 'src', 'src/cli.ts', 'src/main.ts');
+      await touch('2020-01-02', 'dist/.complete');
       expect(await command()).toMatchObject(built);
       expect(await command()).toMatchObject(notBuilt);
     });
