@@ -1,4 +1,4 @@
-import { errors, type JWSHeaderParameters } from 'jose';
+import { errors, type CompactJWSHeaderParameters } from 'jose';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { holdClock } from '../../test/setup/clock.js';
 import { startIssuer, type Issuer } from '../../test/setup/issuer.js';
@@ -23,7 +23,8 @@ describe('the keys of an issuer', () => {
   });
   afterEach(() => issuer.close());
 
-  const find = (header: JWSHeaderParameters) => keys.find(header, { payload: '', signature: '' });
+  const find = (header: CompactJWSHeaderParameters) =>
+    keys.find(header, { payload: '', signature: '' });
   const headerOf = ({ publicJwk: { alg, kid } }: Issuer) => ({ alg: alg!, kid: kid! });
   const findKey = () => find(headerOf(issuer));
   const findUnknown = () => find({ alg: 'ES256', kid: 'unknown' });
