@@ -21,8 +21,10 @@ const MAX_AGE_MS = 5 * 60_000;
 /** The public keys of an issuer, found by OpenID Connect Discovery. Cached keys are used while the issuer cannot be reached. */
 export class IssuerKeys {
   private readonly remote;
-  private triedAt = -Infinity;
-  private hasFailed = false;
+  /** On the monotonic clock. */
+  private nextAttemptAt = 0;
+  /** Whether the last attempt failed; undefined before the first one. */
+  private hasFailed: boolean | undefined;
 
   constructor(private readonly issuer: string) {
     // jose gets the URL of the metadata; `fetchKeys` finds the URL of the keys there.
@@ -46,8 +48,8 @@ export class IssuerKeys {
       return await this.remote(header, token);
     } catch (error) {
       const cached = this.remote.jwks();
-      // An empty set of keys is a fault of the issuer, and no verdict about a token.
-      if (isAboutToken(error) && cached?.keys.length !== 0) throw error;
+      // An empty set of keys is a fault of the issuer, and no verdict about a token. With no set, no error is about one.
+      if (isAboutToken(error) && cached!.keys.length > 0) throw error;
       const key = cached && (await createLocalJWKSet(cached)(header, token).catch(() => undefined));
       if (key !== undefined) return key;
       throw issuerUnavailable(error);
@@ -55,13 +57,13 @@ export class IssuerKeys {
   };
 
   private async fetchKeys(...[url, options]: Parameters<FetchImplementation>): Promise<Response> {
-    const rest = this.triedAt + COOLDOWN_MS - performance.now();
+    const rest = this.nextAttemptAt - performance.now();
     if (rest > 0) {
       // The next attempt would probably fail, too: a request must not wait for it.
       if (this.hasFailed) throw new Error('The issuer failed a moment ago');
-      await delay(rest, undefined, { signal: options.signal });
+      await delay(rest);
     }
-    this.triedAt = performance.now();
+    this.nextAttemptAt = performance.now() + COOLDOWN_MS;
     // Set before the requests, because `fetch` may throw.
     this.hasFailed = true;
     const response = await fetch(await this.keysUrl(url, options), options);

@@ -49,7 +49,7 @@ export class JwtVerifier {
         // Distinguishes an access token from an ID token of the same issuer (RFC 9068 section 2.1).
         typ: 'at+jwt',
         clockTolerance: CLOCK_TOLERANCE_SECONDS,
-        requiredClaims: ['exp'],
+        requiredClaims: ['exp', 'iat'],
       });
       return callerOf(payload);
     } catch (error) {
@@ -63,7 +63,7 @@ export class JwtVerifier {
 function callerOf({ sub, exp, iat, jti, client_id: clientId }: JWTPayload): Caller | undefined {
   const now = Date.now() / 1000;
   const isComplete = [sub, jti, clientId].every((text) => typeof text === 'string' && text !== '');
-  const isIssued = typeof iat === 'number' && iat <= now + CLOCK_TOLERANCE_SECONDS;
+  const isIssued = iat! <= now + CLOCK_TOLERANCE_SECONDS;
   if (!isComplete || !isIssued) return undefined;
   return {
     name: sub!,

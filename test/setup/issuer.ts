@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'jose';
 
@@ -10,55 +10,63 @@ export interface Issuer {
   readonly requests: number;
   /** The public key that is used now, as it is published. */
   readonly publicJwk: JWK;
+  /** What it publishes, by path; a test may change it. */
+  readonly documents: Record<string, unknown>;
   /** Signs a token as RFC 9068 describes it, with changes for a test. */
   sign(changes?: Record<string, unknown>, header?: Record<string, unknown>): Promise<string>;
-  /** Signs with a new key from now on, and withdraws the old one. */
+  /** Signs with a new key from now on, by default of the same kind, and withdraws the old one. */
   rotateKey(algorithm?: string): Promise<void>;
   /** Responds only with errors, or works again. */
   setDown(isDown: boolean): void;
+  /** Holds all responses back, until the test calls the function that this returns. */
+  hold(): () => void;
   close(): Promise<void>;
 }
 
 export const AUDIENCE = 'plant-store';
 
-export async function startIssuer(): Promise<Issuer> {
+export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
   let privateKey: CryptoKey;
   let publicJwk: JWK;
   let serial = 0;
   let requests = 0;
   let isDown = false;
+  let isReleased = Promise.resolve();
+  const documents: Record<string, unknown> = {};
 
-  const rotateKey = async (algorithm = 'RS256') => {
-    const pair = await generateKeyPair(algorithm);
+  const rotateKey = async (alg = algorithm) => {
+    const pair = await generateKeyPair(alg);
     privateKey = pair.privateKey;
     publicJwk = {
       ...(await exportJWK(pair.publicKey)),
       kid: `key-${++serial}`,
       use: 'sig',
-      alg: algorithm,
+      alg,
     };
+    documents['/keys'] = { keys: [publicJwk] };
   };
-  await rotateKey();
+  await rotateKey(algorithm);
 
-  const server = createServer((request, response) => {
-    requests++;
+  const respond = (path: string, response: ServerResponse) => {
     if (isDown) {
       response.writeHead(500).end();
       return;
     }
-    const documents: Record<string, unknown> = {
-      '/.well-known/openid-configuration': { issuer: url, jwks_uri: `${url}/keys` },
-      '/keys': { keys: [publicJwk] },
-    };
-    const document = documents[request.url!];
+    const document = documents[path];
     response.writeHead(document === undefined ? 404 : 200, { 'content-type': 'application/json' });
     response.end(JSON.stringify(document));
+  };
+  const server = createServer((request, response) => {
+    requests++;
+    void isReleased.then(() => respond(request.url!, response));
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  documents['/.well-known/openid-configuration'] = { issuer: url, jwks_uri: `${url}/keys` };
 
   return {
     url,
+    documents,
     get requests() {
       return requests;
     },
@@ -84,6 +92,11 @@ export async function startIssuer(): Promise<Issuer> {
     rotateKey,
     setDown: (value) => {
       isDown = value;
+    },
+    hold: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      isReleased = promise;
+      return resolve;
     },
     async close() {
       server.closeAllConnections();

@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { openUnitDatabase, type UnitDatabase } from '../../test/setup/unit-database.js';
+import { AccessTokenEntity } from './access-token.entity.js';
+import { generateAccessToken, hashAccessToken } from './access-token.js';
+import { AccessTokensService } from './access-tokens.service.js';
+
+const HOUR_MS = 3_600_000;
+
+describe('access tokens', () => {
+  let database: UnitDatabase;
+  let tokens: AccessTokensService;
+
+  beforeAll(async () => {
+    database = await openUnitDatabase([AccessTokenEntity]);
+  });
+  beforeEach(async () => {
+    tokens = new AccessTokensService(database.dataSource.getRepository(AccessTokenEntity));
+    await database.dataSource.query('TRUNCATE access_tokens');
+  });
+  afterAll(() => database.close());
+
+  const query = (sql: string): Promise<object[]> => database.dataSource.query(sql);
+
+  const names = async () => (await tokens.list()).map(({ name }) => name);
+
+  const lifetimes = async () =>
+    (await tokens.list()).map(
+      ({ createdAt, expiresAt }) => expiresAt && expiresAt.getTime() - createdAt.getTime(),
+    );
+
+  const refuse = () => Promise.reject(new Error('the terminal is closed'));
+
+  it('have the table that the entity describes', async () => {
+    const { upQueries } = await database.dataSource.driver.createSchemaBuilder().log();
+    expect(upQueries).toEqual([]);
+  });
+
+  describe('that are created', () => {
+    it('are found, with the name, the id and the expiry for the caller', async () => {
+      const token = await tokens.create('shed', HOUR_MS);
+      const [stored] = await tokens.list();
+      expect(stored).toMatchObject({ id: expect.stringMatching(/^[0-9a-f]{12}$/), name: 'shed' });
+      expect(await tokens.find(token)).toEqual({
+        name: 'shed',
+        tokenId: stored!.id,
+        expiresAt: stored!.createdAt.getTime() + HOUR_MS,
+      });
+      expect(await tokens.find(generateAccessToken())).toBeUndefined();
+    });
+
+    it('never expire without a lifetime', async () => {
+      const token = await tokens.create('shed');
+      expect(await lifetimes()).toEqual([null]);
+      expect(await tokens.find(token)).toMatchObject({ expiresAt: undefined });
+    });
+
+    it('are stored as a hash only, which no list shows', async () => {
+      const token = await tokens.create('shed');
+      const [row] = await query('SELECT * FROM access_tokens');
+      expect(row).toMatchObject({ hash: hashAccessToken(token) });
+      expect(JSON.stringify(row)).not.toContain(token);
+      expect(JSON.stringify(await tokens.list())).not.toContain('hash');
+    });
+
+    it('are shown before they are stored, and not stored if nobody could see them', async () => {
+      let shown: string | undefined;
+      const show = (it: string) => Promise.resolve(void (shown = it));
+      expect(await tokens.create('shed', undefined, show)).toBe(shown);
+      await expect(tokens.create('barn', undefined, refuse)).rejects.toThrow('terminal');
+      expect(await names()).toEqual(['shed']);
+    });
+
+    it('for development replace those of earlier starts, and no others', async () => {
+      await tokens.create('shed');
+      const first = await tokens.createDevelopmentToken();
+      const second = await tokens.createDevelopmentToken();
+      expect(await tokens.find(first)).toBeUndefined();
+      expect(await tokens.find(second)).toBeDefined();
+      expect(await names()).toEqual(['shed', 'development (made at the start)']);
+    });
+  });
+
+  describe('in the list', () => {
+    const insert = (from: number, to: number) =>
+      query(
+        `INSERT INTO access_tokens (id, name, hash, created_at)
+         SELECT to_hex(i), i::text, sha256(i::text::bytea), now() - i * interval '1 second'
+         FROM generate_series(${from}, ${to}) AS i`,
+      );
+
+    it('are the oldest first', async () => {
+      await insert(11, 13);
+      expect(await names()).toEqual(['13', '12', '11']);
+    });
+
+    it('are all there, however many pages they have', async () => {
+      await insert(65_536, 65_536 + 10_000);
+      const all = await names();
+      expect([all.length, new Set(all).size]).toEqual([10_001, 10_001]);
+    });
+  });
+
+  describe('that are live', () => {
+    it('are found by their id, or all of a name, the oldest first', async () => {
+      for (const name of ['shed', 'barn', 'shed']) await tokens.create(name);
+      const [first, barn, third] = await tokens.list();
+      expect(await tokens.findLive('shed')).toEqual([first, third]);
+      expect(await tokens.findLive(barn!.id)).toEqual([barn]);
+      expect(await tokens.findLive('house')).toEqual([]);
+    });
+
+    it('are found by the tokens themselves', async () => {
+      const [shed, barn] = [await tokens.create('shed'), await tokens.create('barn')];
+      await tokens.create('house');
+      const found = await tokens.findLiveByTokens([barn, generateAccessToken(), shed]);
+      expect(found.map(({ name }) => name)).toEqual(['shed', 'barn']);
+    });
+
+    it.each<[string, string]>([
+      ['revoked', 'revoked_at = now()'],
+      ['expired', 'expires_at = now()'],
+    ])('are not those that are %s', async (_state, change) => {
+      const token = await tokens.create('shed', HOUR_MS);
+      expect(await tokens.findLive('shed')).toHaveLength(1);
+      await query(`UPDATE access_tokens SET ${change}`);
+      expect(await tokens.find(token)).toBeUndefined();
+      expect(await tokens.findLive('shed')).toEqual([]);
+      expect(await tokens.findLiveByTokens([token])).toEqual([]);
+    });
+  });
+
+  it('that are revoked end, and keep the time at which they were revoked first', async () => {
+    for (const name of ['shed', 'shed', 'barn']) await tokens.create(name);
+    const ids = (await tokens.findLive('shed')).map(({ id }) => id);
+    await tokens.revoke(ids.slice(0, 1));
+    const [before] = await tokens.list();
+    await tokens.revoke(ids);
+    expect(await tokens.list()).toMatchObject([
+      before!,
+      { name: 'shed', revokedAt: expect.any(Date) },
+      { name: 'barn', revokedAt: null },
+    ]);
+  });
+
+  describe('that are rotated', () => {
+    it('expire after the grace period, for a new token with the lifetime of the newest', async () => {
+      for (const hours of [2, 24, 48]) await tokens.create('shed', hours * HOUR_MS);
+      await tokens.create('barn');
+      await query(`UPDATE access_tokens SET created_at = created_at - interval '1 hour',
+                                            expires_at = expires_at - interval '1 hour'`);
+      const token = await tokens.rotate('shed', HOUR_MS);
+      expect(await tokens.find(token!)).toMatchObject({ name: 'shed' });
+      const minutes = (await lifetimes()).map((it) => it && Math.round(it / 60_000));
+      expect(minutes).toEqual([120, 120, 120, null, 48 * 60]);
+    });
+
+    it('never live longer than before', async () => {
+      await tokens.create('shed', HOUR_MS);
+      await tokens.rotate('shed', 24 * HOUR_MS);
+      expect(await lifetimes()).toEqual([HOUR_MS, HOUR_MS]);
+    });
+
+    it('are replaced by one that never expires, like the newest, or has its own lifetime', async () => {
+      await tokens.create('shed');
+      await tokens.rotate('shed', 0);
+      expect((await lifetimes())[1]).toBeNull();
+      await tokens.rotate('shed', 0, HOUR_MS);
+      expect((await lifetimes())[2]).toBe(HOUR_MS);
+    });
+
+    it('must be live: otherwise nothing is created', async () => {
+      await tokens.create('shed');
+      await tokens.revoke((await tokens.list()).map(({ id }) => id));
+      expect(await tokens.rotate('shed', HOUR_MS)).toBeUndefined();
+      expect(await names()).toEqual(['shed']);
+    });
+
+    it('are unchanged if nobody could see the new token', async () => {
+      await tokens.create('shed');
+      const before = await tokens.list();
+      await expect(tokens.rotate('shed', 0, undefined, refuse)).rejects.toThrow('terminal');
+      expect(await tokens.list()).toEqual(before);
+    });
+
+    it('are locked, so that a second rotation waits for the first', async () => {
+      await tokens.create('shed');
+      await query('CREATE TABLE locks (mode text)');
+      await query(`
+        CREATE FUNCTION note_locks() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          INSERT INTO locks SELECT mode FROM pg_locks WHERE relation = 'access_tokens'::regclass;
+          RETURN NULL;
+        END $$;
+        CREATE TRIGGER note_locks AFTER INSERT ON access_tokens EXECUTE FUNCTION note_locks()`);
+      await tokens.rotate('shed', 0);
+      // The lock that SELECT … FOR UPDATE takes.
+      expect(await query('SELECT mode FROM locks')).toContainEqual({ mode: 'RowShareLock' });
+      await query('DROP FUNCTION note_locks CASCADE; DROP TABLE locks');
+    });
+  });
+});

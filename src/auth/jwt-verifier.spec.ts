@@ -1,0 +1,153 @@
+import { createHmac } from 'node:crypto';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
+import { AUDIENCE, startIssuer, type Issuer } from '../../test/setup/issuer.js';
+import { ErrorCode } from '../errors/error-codes.js';
+import { JwtVerifier } from './jwt-verifier.js';
+
+/** Seconds since 1970, as in a token. */
+const NOW = 1_800_000_000;
+
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+describe('a token of an identity provider', () => {
+  let issuer: Issuer;
+  let verifier: JwtVerifier;
+
+  beforeAll(async () => {
+    issuer = await startIssuer('ES256');
+  });
+  beforeEach(() => {
+    verifier = new JwtVerifier({ issuer: issuer.url, audience: AUDIENCE });
+    jest.useFakeTimers({
+      now: NOW * 1000,
+      doNotFake: [
+        'nextTick',
+        'performance',
+        'queueMicrotask',
+        'setImmediate',
+        'setInterval',
+        'setTimeout',
+      ],
+    });
+  });
+  afterEach(() => void jest.useRealTimers());
+  afterAll(() => issuer.close());
+
+  it('stands for the caller that it names, until it expires by a clock that is five seconds slow', async () => {
+    expect(await verifier.verify(await issuer.sign({ exp: NOW + 300 }))).toEqual({
+      name: 'gardener',
+      tokenId: undefined,
+      expiresAt: (NOW + 305) * 1000,
+    });
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['several audiences, including the configured one', { aud: ['other', AUDIENCE] }],
+    ['an expiry less than five seconds ago', { exp: NOW - 4 }],
+    ['a beginning in five seconds', { nbf: NOW + 5 }],
+    ['a time of issue in five seconds', { iat: NOW + 5 }],
+  ])('is accepted with %s', async (_kind, changes) => {
+    expect(await verifier.verify(await issuer.sign(changes))).toMatchObject({ name: 'gardener' });
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['another audience', { aud: 'other' }],
+    ['no audience', { aud: undefined }],
+    ['another issuer', { iss: 'https://example.org' }],
+    ['no issuer', { iss: undefined }],
+    ['an expiry five seconds ago', { exp: NOW - 5 }],
+    ['no expiry', { exp: undefined }],
+    ['a beginning in six seconds', { nbf: NOW + 6 }],
+    ['a time of issue in six seconds', { iat: NOW + 6 }],
+    ['a time of issue that is text', { iat: String(NOW) }],
+    ['no time of issue', { iat: undefined }],
+    ['an empty subject', { sub: '' }],
+    ['a subject that is no text', { sub: { a: 1 } }],
+    ['no subject', { sub: undefined }],
+    ['a client that is no text', { client_id: false }],
+    ['no client', { client_id: undefined }],
+    ['an empty id', { jti: '' }],
+    ['no id', { jti: undefined }],
+  ])('is not accepted with %s', async (_kind, changes) => {
+    expect(await verifier.verify(await issuer.sign(changes))).toBeUndefined();
+  });
+
+  it('is not accepted if it is an ID token, or of no type', async () => {
+    for (const typ of ['JWT', undefined]) {
+      expect(await verifier.verify(await issuer.sign({}, { typ }))).toBeUndefined();
+    }
+  });
+
+  it('is not accepted if it is not signed, or with the public key as a shared secret', async () => {
+    const [, payload] = (await issuer.sign()).split('.');
+    const { kid } = issuer.publicJwk;
+    const unsigned = `${encode({ alg: 'none', typ: 'at+jwt', kid })}.${payload}`;
+    const shared = `${encode({ alg: 'HS256', typ: 'at+jwt', kid })}.${payload}`;
+    const signature = createHmac('sha256', JSON.stringify(issuer.publicJwk)).update(shared);
+    for (const token of [`${unsigned}.`, `${shared}.${signature.digest('base64url')}`]) {
+      expect(await verifier.verify(token)).toBeUndefined();
+    }
+  });
+
+  it('is not accepted if its claims were changed', async () => {
+    const [head, , signature] = (await issuer.sign()).split('.');
+    const [, payload] = (await issuer.sign({ sub: 'admin' })).split('.');
+    expect(await verifier.verify(`${head}.${payload}.${signature}`)).toBeUndefined();
+  });
+
+  it('is not judged while the keys are needed and cannot be fetched', async () => {
+    issuer.setDown(true);
+    const verdict = verifier.verify(await issuer.sign());
+    await expect(verdict).rejects.toMatchObject({ code: ErrorCode.issuerUnavailable });
+    issuer.setDown(false);
+  });
+
+  it.each([
+    'ES256',
+    'ES384',
+    'ES512',
+    'EdDSA',
+    'Ed25519',
+    'RS256',
+    'RS384',
+    'RS512',
+    'PS256',
+    'PS384',
+    'PS512',
+  ])('is accepted with a signature by %s', async (algorithm) => {
+    await issuer.rotateKey(algorithm);
+    const token = await issuer.sign();
+    expect(await verifier.verify(token)).toMatchObject({ name: 'gardener' });
+  });
+});
+
+describe('a text has the form of a JWT', () => {
+  it.each(['eyJh.eyJp.c2ln', 'a.b.c', '-_9.A-.z_'])('if it has three parts, as %s', (text) => {
+    expect(JwtVerifier.isJwt(text)).toBe(true);
+  });
+
+  it.each([
+    '',
+    'a',
+    'a.b',
+    'a.b.',
+    '.b.c',
+    'a..c',
+    'a.b.c.d',
+    'a.b.c=',
+    ' a.b.c',
+    'a.b.c\n',
+    'a.b+.c',
+  ])('only then: not as %j', (text) => {
+    expect(JwtVerifier.isJwt(text)).toBe(false);
+  });
+});

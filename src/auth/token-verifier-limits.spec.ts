@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { holdClock } from '../../test/setup/clock.js';
+import { AUDIENCE, startIssuer, type Issuer } from '../../test/setup/issuer.js';
+import { openVerifier } from '../../test/setup/token-verifier.js';
+import { ErrorCode } from '../errors/error-codes.js';
+import type { TokenVerifierService } from './token-verifier.service.js';
+
+const LIMIT = 3;
+const [HERE, THERE] = ['192.0.2.1', '192.0.2.2'];
+
+const VALID = expect.objectContaining({ name: 'gardener' });
+const TOO_MANY = { code: ErrorCode.tooManyAttempts };
+
+describe('the wrong tokens of an address', () => {
+  let issuer: Issuer;
+  let verifier: TokenVerifierService;
+  const advance = holdClock();
+
+  const open = (limit: number) => {
+    ({ verifier } = openVerifier({
+      OIDC_ISSUER: issuer.url,
+      OIDC_AUDIENCE: AUDIENCE,
+      AUTH_FAILURES_PER_MINUTE: String(limit),
+    }));
+  };
+  beforeEach(async () => {
+    issuer = await startIssuer('ES256');
+    open(LIMIT);
+  });
+  afterEach(() => issuer.close());
+
+  const verify = (token: string, address = HERE) => verifier.verify(token, address);
+
+  /** A token of the issuer that is not for this service. */
+  const signWrong = () => issuer.sign({ aud: 'other' });
+
+  /** Sends wrong tokens until the first is refused. */
+  async function countAttemptsLeft(): Promise<number> {
+    for (let count = 0; ; count++) {
+      try {
+        await verify(await signWrong());
+      } catch (error) {
+        expect(error).toMatchObject(TOO_MANY);
+        return count;
+      }
+    }
+  }
+
+  it('are limited for each kind of token by itself', async () => {
+    for (let i = 0; i < LIMIT; i++) await verify(`wrong ${i}`);
+    await expect(verify('wrong')).rejects.toMatchObject(TOO_MANY);
+    expect(await verify('wrong', THERE)).toBeUndefined();
+    expect(await countAttemptsLeft()).toBe(LIMIT);
+  });
+
+  it('do not lock out a token that was valid', async () => {
+    const token = await issuer.sign();
+    await verify(token);
+    await countAttemptsLeft();
+    await advance(4000);
+    expect(await verify(token)).toEqual(VALID);
+    await expect(verify(await issuer.sign())).rejects.toMatchObject(TOO_MANY);
+  });
+
+  it('count again, without a look-up, if one is sent again', async () => {
+    const token = await issuer.sign({}, { kid: 'unknown' });
+    await verify(await issuer.sign());
+    await advance(1000);
+    expect(await verify(token)).toBeUndefined();
+    const before = issuer.requests;
+    await advance(1000);
+    expect(await verify(token)).toBeUndefined();
+    expect(issuer.requests).toBe(before);
+    expect(await countAttemptsLeft()).toBe(LIMIT - 2);
+  });
+
+  it('count as one if many requests send the same at once', async () => {
+    const token = await signWrong();
+    const verdicts = await Promise.all(Array.from({ length: 5 }, () => verify(token)));
+    expect(new Set(verdicts)).toEqual(new Set([undefined]));
+    expect(await countAttemptsLeft()).toBe(LIMIT - 1);
+  });
+
+  it('do not refuse a request that waited for one, if its token was found valid meanwhile', async () => {
+    open(1);
+    const [known, token] = [await issuer.sign(), await issuer.sign()];
+    const wrong = await issuer.sign({}, { kid: 'unknown' });
+    await verify(known);
+    await advance(1000);
+    const release = issuer.hold();
+    const verdicts = [verify(wrong), verify(token)];
+    expect(await verify(token, THERE)).toEqual(VALID);
+    release();
+    expect(await Promise.all(verdicts)).toEqual([undefined, VALID]);
+  });
+});
