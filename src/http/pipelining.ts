@@ -76,8 +76,8 @@ export function refuseAtItsTurn({ socket }: Request, response: Response, next: N
 }
 
 function refusalOf(socket: Socket, response: ServerResponse): ServiceError | undefined {
-  const connection = connections.get(socket);
-  return connection?.latest === response ? connection.refusal : undefined;
+  const { latest, refusal } = connections.get(socket)!;
+  return latest === response ? refusal : undefined;
 }
 
 /** Express calls this for a target without a path, such as `GET http://`; Express's own handler would send HTML. */
