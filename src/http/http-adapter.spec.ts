@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { StreamableFile } from '@nestjs/common';
 import type { Application, NextFunction, Request, Response } from 'express';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -71,6 +74,17 @@ describe('the server', () => {
 
   it('leaves a request without Host to the middlewares, which refuse it with an Error', async () => {
     expect(await send('GET /plants HTTP/1.1')).toMatchObject({ status: 200, body: 'found' });
+  });
+
+  it('sends an Error for what is no HTTP, and closes the connection when the client has it', async () => {
+    const accepted = once(adapter.getHttpServer(), 'connection');
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    client.write('garbage\r\n\r\n');
+    const [socket] = (await accepted) as [Socket];
+    expect(await readUnchecked(client)).toMatchObject([{ status: 400 }]);
+    expect(socket.destroyed).toBe(false);
+    client.end();
+    await once(socket, 'close');
   });
 
   it('joins repeated header fields, so that Node does not choose one of them', async () => {
@@ -169,6 +183,13 @@ describe('a response', () => {
     const response = await send('GET /value HTTP/1.1', HOST);
     expect(response).toMatchObject({ status: 203, body });
     expect(response.headers['content-type']).toBe(type);
+  });
+
+  it('to HEAD has the length of the body that GET would get', async () => {
+    await open({}, () => void adapter.get('/object', echo({ a: 1 })));
+    const socket = await openConnection(port);
+    socket.end(`HEAD /object HTTP/1.1\r\n${HOST}\r\n\r\n`);
+    expect(await text(socket)).toMatch(/^Content-Length: 7\r$/m);
   });
 
   it('names no software, and has no hash of its body', async () => {
