@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { discardInput } from './discard-input.js';
 import { whenClosed } from './when-closed.js';
 
 /** How long a client may take to close its side if it gets its last response while the server stops. */
@@ -23,10 +24,7 @@ export function lingerAtEnd(server: Server, limit: number): void {
     if (lingering.has(socket)) return;
     lingering.add(socket);
     socket.end();
-    // Node's own listeners would parse and keep every request that still arrives.
-    socket.removeAllListeners('data');
-    socket.on('data', () => undefined);
-    socket.resume();
+    discardInput(socket);
     const deadline = setTimeout(() => socket.destroy(), currentLimit);
     whenClosed(socket, () => {
       clearTimeout(deadline);

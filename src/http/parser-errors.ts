@@ -11,7 +11,7 @@ export function respondToParserErrors(server: Server): void {
   // Without this listener, Node would send 100 Continue at once; here, read-body.ts sends it when it reads the body.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     // Node emits this event for every Expect field that contains "100-continue", even if it contains more.
-    const isUnderstood = request.headers.expect?.toLowerCase() === '100-continue';
+    const isUnderstood = request.headers.expect!.toLowerCase() === '100-continue';
     server.emit(isUnderstood ? 'request' : 'checkExpectation', request, response);
   });
 
@@ -27,7 +27,7 @@ export function respondToParserErrors(server: Server): void {
   // listener, Node would close the connection without a response.
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
     // Node has removed its own listeners from this socket: without a new one, a reset would end the process.
-    socket.on('error', () => socket.destroy());
+    socket.on('error', () => undefined);
     const error = new ServiceError(ErrorCode.pathNotFound, 'This service is not a proxy.');
     afterResponse(connectionOf(socket)?.latest, () => sendRaw(server, socket, error));
   });

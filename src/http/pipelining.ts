@@ -4,6 +4,7 @@ import type { Application, NextFunction, Request, Response } from 'express';
 import { ErrorCode } from '../errors/error-codes.js';
 import { toServiceError } from '../errors/error.filter.js';
 import { overloaded, ServiceError } from '../errors/service-error.js';
+import { discardInput } from './discard-input.js';
 import { sendUnparsed } from './request-observer.js';
 import { whenClosed } from './when-closed.js';
 
@@ -51,8 +52,8 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
     const { queue } = connection;
     if (queue.length === MAX_PIPELINED) {
       connection.refusal = overloaded();
-      // Later requests would be ignored, so they are not even received.
-      socket.pause();
+      // Later requests would be ignored, so they are not even parsed.
+      discardInput(socket);
     }
     queue.push(() => {
       whenClosed(response, () => {
@@ -75,8 +76,8 @@ export function refuseAtItsTurn({ socket }: Request, response: Response, next: N
 }
 
 function refusalOf(socket: Socket, response: ServerResponse): ServiceError | undefined {
-  const connection = connections.get(socket);
-  return connection?.latest === response ? connection.refusal : undefined;
+  const { latest, refusal } = connections.get(socket)!;
+  return latest === response ? refusal : undefined;
 }
 
 /** Express calls this for a target without a path, such as `GET http://`; Express's own handler would send HTML. */

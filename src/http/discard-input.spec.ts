@@ -1,0 +1,26 @@
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import { afterEach, expect, it } from '@jest/globals';
+import { closeServers, openServer } from '../../test/setup/open-server.js';
+import { openConnection } from '../../test/setup/raw-http.js';
+import { discardInput } from './discard-input.js';
+
+afterEach(closeServers);
+
+it.each(['pause', 'resume'] as const)(
+  'after %s, what arrives reaches no other listener, and ends with the side of the client',
+  async (method) => {
+    const server = createServer();
+    const accepted = once(server, 'connection');
+    const client = await openConnection(await openServer(server));
+    const [socket] = (await accepted) as [Socket];
+    const received: unknown[] = [];
+    socket.on('data', (data) => received.push(data));
+    socket[method]();
+    discardInput(socket);
+    client.end('late');
+    await once(socket, 'end');
+    expect(received).toEqual([]);
+    expect(socket.bytesRead).toBe('late'.length);
+  },
+);

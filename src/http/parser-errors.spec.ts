@@ -1,0 +1,202 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { get, holdRequests } from '../../test/setup/held-requests.js';
+import { closeServers } from '../../test/setup/open-server.js';
+import { readUnchecked, type RawResponse } from '../../test/setup/raw-http.js';
+import { sentError } from '../errors/send-error.js';
+import { lingerAtEnd } from './linger.js';
+import { respondToParserErrors } from './parser-errors.js';
+
+const LINGER_LIMIT_MS = 60_000;
+
+const GARBAGE = 'garbage\r\n\r\n';
+const TUNNEL = 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n';
+/** The header of a request, and a part of its body; the next part can be invalid. */
+const PART = 'POST /part HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n';
+const INVALID_PART = 'zz\r\n';
+const expecting = (expectation: string) =>
+  `POST /e HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: ${expectation}\r\n\r\n`;
+
+let service: Awaited<ReturnType<typeof holdRequests>>;
+let client: Socket;
+let socket: Socket;
+
+async function open(options: Parameters<typeof holdRequests>[0] = {}): Promise<void> {
+  service = await holdRequests({ requireHostHeader: false, ...options }, (server) => {
+    lingerAtEnd(server, LINGER_LIMIT_MS);
+    respondToParserErrors(server);
+  });
+  ({ client, socket } = await service.connect());
+  client.on('error', () => undefined);
+}
+
+/** Sends bytes, and reads the responses until the server closes the connection. */
+async function send(bytes: string): Promise<RawResponse[]> {
+  client.write(bytes);
+  return readUnchecked(client);
+}
+
+const statusesOf = (responses: RawResponse[]) => responses.map(({ status }) => status);
+
+function expectLast({ headers, body }: RawResponse, error: number, message: string): void {
+  expect(headers).toMatchObject({
+    connection: 'close',
+    'content-type': 'application/json; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+  });
+  expect(JSON.parse(body)).toEqual({ error, message });
+}
+
+const NOT_HTTP = 'The request is not valid HTTP.';
+const ONLY_KNOWN = 'Only Expect: 100-continue is understood.';
+
+beforeEach(() => open());
+afterEach(closeServers);
+
+describe('what Node cannot parse, or would refuse by itself, is an Error and closes the connection', () => {
+  it.each([
+    ['no HTTP', GARBAGE, 40000, NOT_HTTP],
+    ['an unknown method', get('/').replace('GET', 'BREW'), 40000, NOT_HTTP],
+    [
+      'a header of more than 16 KiB',
+      get(`/${'x'.repeat(20_000)}`),
+      43100,
+      'The header fields are too large.',
+    ],
+    ['a request for a tunnel', TUNNEL, 40400, 'This service is not a proxy.'],
+    ['an unknown expectation', expecting('tea'), 41700, 'Only Expect: 100-continue is understood.'],
+    [
+      'an unknown expectation besides a known one',
+      expecting('100-continue, tea'),
+      41700,
+      ONLY_KNOWN,
+    ],
+  ])('%s', async (_what, bytes, error, message) => {
+    const responses = await send(bytes);
+    expect(statusesOf(responses)).toEqual([Math.floor(error / 100)]);
+    expectLast(responses[0]!, error, message);
+    expect(service.started).toEqual([]);
+  });
+
+  it('a request that does not arrive in time', async () => {
+    await open({ requestTimeout: 1, headersTimeout: 1, connectionsCheckingInterval: 1 });
+    const [response] = await send('GET / HTTP/1.1\r\n');
+    expect(response).toMatchObject({ status: 408 });
+    expectLast(response!, 40800, 'The request did not arrive in time.');
+  });
+});
+
+describe('a request with Expect: 100-continue', () => {
+  it.each(['100-continue', '100-Continue'])(
+    'is handled, and gets no 100 before its body is read (%s)',
+    async (expectation) => {
+      client.write(expecting(expectation));
+      const { response } = await service.next();
+      expect(response.writableLength + socket.bytesWritten).toBe(0);
+      response.end('handled');
+      expect(await readUnchecked(client, 1)).toMatchObject([{ status: 200, body: 'handled' }]);
+    },
+  );
+});
+
+describe.each([
+  ['garbage', GARBAGE, 400],
+  ['a request for a tunnel', TUNNEL, 404],
+])('%s', (_what, bytes, status) => {
+  it('after a request in flight gets its Error after the response to that request', async () => {
+    const fails = once(service.server, status === 400 ? 'clientError' : 'connect');
+    client.write(get('/1') + bytes);
+    const { response } = await service.next();
+    await fails;
+    expect(socket.bytesWritten).toBe(0);
+    response.end('first');
+    expect(await readUnchecked(client)).toMatchObject([
+      { status: 200, body: 'first' },
+      { status, headers: { connection: 'close' } },
+    ]);
+  });
+
+  it('after a complete response gets its Error at once', async () => {
+    client.write(get('/1'));
+    (await service.next()).response.end('first');
+    expect(await readUnchecked(client, 1)).toMatchObject([{ status: 200 }]);
+    expect(statusesOf(await send(bytes))).toEqual([status]);
+  });
+
+  it('after the last response is ignored', async () => {
+    const fails = once(service.server, status === 400 ? 'clientError' : 'connect');
+    client.write(get('/1') + bytes);
+    const { response } = await service.next();
+    await fails;
+    response.setHeader('Connection', 'close');
+    response.end('last');
+    expect(await readUnchecked(client)).toMatchObject([{ status: 200, body: 'last' }]);
+  });
+
+  it('with a reset of the connection does not harm the service', async () => {
+    client.write(bytes);
+    await once(client, 'data');
+    // `once` of node:events would listen for errors, too.
+    const closed = new Promise((resolve) => void socket.once('close', resolve));
+    client.resetAndDestroy();
+    await closed;
+    ({ client } = await service.connect());
+    client.write(get('/1'));
+    (await service.next()).response.end();
+    expect(await readUnchecked(client, 1)).toMatchObject([{ status: 200 }]);
+  });
+});
+
+describe('a request whose body is invalid', () => {
+  it('gets the Error as its own response', async () => {
+    client.write(PART);
+    const { response } = await service.next();
+    const responses = await send(INVALID_PART);
+    expect(statusesOf(responses)).toEqual([400]);
+    expect(responses[0]!.headers['connection']).toBe('close');
+    expect(sentError(response)).toMatchObject({ code: 40000, message: NOT_HTTP });
+  });
+
+  it('gets no second response, and loses its connection', async () => {
+    client.write(PART);
+    const { response } = await service.next();
+    response.end('early');
+    expect(await readUnchecked(client, 1)).toMatchObject([{ status: 200, body: 'early' }]);
+    expect(await send(INVALID_PART)).toEqual([]);
+  });
+
+  it('gets its Error after the responses to the requests before it', async () => {
+    const fails = once(service.server, 'clientError');
+    client.write(get('/1') + get('/2') + PART + INVALID_PART);
+    await fails;
+    for (const path of ['/1', '/2']) {
+      const { request, response } = await service.next();
+      expect(request.path).toBe(path);
+      response.end();
+    }
+    const responses = await readUnchecked(client);
+    expect(statusesOf(responses)).toEqual([200, 200, 400]);
+    expect(responses[2]!.headers['connection']).toBe('close');
+  });
+
+  it('gets the Error that it had already for another reason', async () => {
+    const fails = once(service.server, 'clientError');
+    client.write(get('/1').repeat(16) + PART + INVALID_PART);
+    await fails;
+    for (let i = 0; i < 16; i++) (await service.next()).response.end();
+    const responses = await readUnchecked(client);
+    expect(statusesOf(responses)).toEqual([...Array<number>(16).fill(200), 503]);
+  });
+
+  it('gets no response when the client has gone, so that the log does not say 400', async () => {
+    client.write(PART);
+    const { response } = await service.next();
+    const closed = once(response, 'close');
+    const fails = once(service.server, 'clientError');
+    client.resetAndDestroy();
+    await Promise.all([closed, fails]);
+    expect(sentError(response)).toBeUndefined();
+    expect(response.headersSent).toBe(false);
+  });
+});

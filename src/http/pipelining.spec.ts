@@ -1,0 +1,153 @@
+import { on, once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { get, holdRequests } from '../../test/setup/held-requests.js';
+import { closeServers } from '../../test/setup/open-server.js';
+import { readUnchecked } from '../../test/setup/raw-http.js';
+import { settled } from '../../test/setup/settled.js';
+import { connectionOf } from './pipelining.js';
+
+/** The most requests in the queue of one connection. */
+const MAX = 16;
+
+const paths = (count: number) => Array.from({ length: count }, (_, i) => `/${i + 1}`);
+
+let service: Awaited<ReturnType<typeof holdRequests>>;
+
+beforeEach(async () => {
+  service = await holdRequests();
+});
+afterEach(closeServers);
+
+/** Sends requests with one write, and waits until the server has parsed them all. */
+async function pipeline(requested: string[]): Promise<{ client: Socket; socket: Socket }> {
+  const { client, socket } = await service.connect();
+  const parsed = on(service.server, 'request');
+  client.write(requested.map(get).join(''));
+  for (let i = 0; i < requested.length; i++) await parsed.next();
+  return { client, socket };
+}
+
+describe('the requests of one connection', () => {
+  it('are handled one after the other', async () => {
+    const { client } = await pipeline(['/1', '/2', '/3']);
+    for (const count of [1, 2, 3]) {
+      const { response } = await service.next();
+      await settled();
+      expect(service.started).toEqual(paths(count));
+      response.end(String(count));
+    }
+    const responses = await readUnchecked(client, 3);
+    expect(responses.map(({ body }) => body)).toEqual(['1', '2', '3']);
+  });
+
+  it('wait until the resources of the request before them are released', async () => {
+    await pipeline(['/1', '/2']);
+    const { response } = await service.next();
+    const startedAtRelease: string[][] = [];
+    response.once('close', () => startedAtRelease.push([...service.started]));
+    response.end();
+    await service.next();
+    expect(startedAtRelease).toEqual([['/1']]);
+  });
+
+  it('do not wait for those of other connections', async () => {
+    await pipeline(['/1']);
+    await pipeline(['/2']);
+    expect(service.started).toEqual(['/1', '/2']);
+  });
+
+  it('are handled at once if they come after the last response', async () => {
+    const { client, socket } = await pipeline(['/1']);
+    (await service.next()).response.end('1');
+    await readUnchecked(client, 1);
+    client.write(get('/2'));
+    (await service.next()).response.end('2');
+    expect(await readUnchecked(client, 1)).toMatchObject([{ body: '2' }]);
+    expect(connectionOf(socket)!.queue).toEqual([]);
+  });
+
+  it('that wait are never started when the client has gone', async () => {
+    const { client } = await pipeline(['/1', '/2']);
+    const { response } = await service.next();
+    const closed = once(response, 'close');
+    client.resetAndDestroy();
+    await closed;
+    await settled();
+    expect(service.started).toEqual(['/1']);
+  });
+
+  it('are ignored after the response that closed the connection', async () => {
+    const client = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true });
+    client.write(get('/1'));
+    const { request, response } = await service.next();
+    const closed = once(response, 'close');
+    response.end('1');
+    await closed;
+    request.socket.end();
+    await once(client.resume(), 'end');
+    const parsed = once(service.server, 'request');
+    client.write(get('/2'));
+    await parsed;
+    await settled();
+    expect(service.started).toEqual(['/1']);
+  });
+
+  it('leave their latest response with the connection, which has none before', async () => {
+    const { client, socket } = await service.connect();
+    expect(connectionOf(socket)).toBeUndefined();
+    client.write(get('/1') + get('/2'));
+    const first = (await service.next()).response;
+    first.end();
+    const second = (await service.next()).response;
+    expect(connectionOf(socket)!.latest).toBe(second);
+  });
+});
+
+describe('a connection with too many requests that wait', () => {
+  it(`gets the responses to the first ${MAX}, then 50301, and is closed`, async () => {
+    const { client } = await pipeline(paths(MAX + 3));
+    for (let i = 0; i < MAX; i++) (await service.next()).response.end('good');
+    const responses = await readUnchecked(client);
+    expect(responses.map(({ status }) => status)).toEqual([...Array<number>(MAX).fill(200), 503]);
+    expect(responses.map(({ headers }) => headers['connection'])).toEqual([
+      ...Array<string>(MAX).fill('keep-alive'),
+      'close',
+    ]);
+    expect(JSON.parse(responses.at(-1)!.body)).toMatchObject({ error: 50301 });
+    expect(service.started).toEqual(paths(MAX + 1));
+  });
+
+  it('gets none of the later ones parsed, which would fill the memory', async () => {
+    let parsed = 0;
+    service.server.on('request', () => parsed++);
+    const { client, socket } = await pipeline(paths(MAX + 1));
+    const ended = once(socket, 'end');
+    client.end(paths(10_000).map(get).join(''));
+    await ended;
+    expect(parsed).toBe(MAX + 1);
+  });
+
+  it(`is one with more than ${MAX}`, async () => {
+    const { client } = await pipeline(paths(MAX));
+    for (let i = 0; i < MAX; i++) (await service.next()).response.end('good');
+    const responses = await readUnchecked(client, MAX);
+    expect(responses.map(({ status }) => status)).toEqual(Array<number>(MAX).fill(200));
+  });
+});
+
+describe('what Express does not handle', () => {
+  it.each([
+    ['a target without a path', 'http://', 400, 40000, 'The target of the request is not a path.'],
+    ['a fault', '/fault', 500, 50000, expect.stringMatching(/The fault is ours/)],
+  ])(
+    '%s is an Error with the usual header fields',
+    async (_what, target, status, error, message) => {
+      const { client } = await service.connect();
+      client.write(get(target));
+      const [response] = await readUnchecked(client, 1);
+      expect(response).toMatchObject({ status, headers: { 'x-content-type-options': 'nosniff' } });
+      expect(JSON.parse(response!.body)).toEqual({ error, message });
+    },
+  );
+});

@@ -1,0 +1,24 @@
+import { createServer } from 'node:net';
+import { afterEach, expect, it } from '@jest/globals';
+import { closeServers, openServer } from '../../test/setup/open-server.js';
+import { findFreePorts } from '../../test/setup/ports.js';
+import { tryAddress } from './try-address.js';
+
+const LOOPBACK = '127.0.0.1';
+
+afterEach(closeServers);
+
+it('a free address is free again when its port is returned', async () => {
+  const [port] = (await findFreePorts(1)) as [number];
+  expect(await tryAddress(LOOPBACK, port)).toBe(port);
+  expect(await tryAddress(LOOPBACK, port)).toBe(port);
+});
+
+it('with port 0, the port that the system chose is returned', async () => {
+  expect(await tryAddress(LOOPBACK, 0)).toBeGreaterThan(0);
+});
+
+it('a taken address is reported with the error of the socket', async () => {
+  const port = await openServer(createServer());
+  await expect(tryAddress(LOOPBACK, port)).rejects.toMatchObject({ code: 'EADDRINUSE', port });
+});
