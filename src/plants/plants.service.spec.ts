@@ -1,0 +1,121 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { usePlantsDatabase } from '../../test/setup/plants-database.js';
+import { ErrorCode } from '../errors/error-codes.js';
+import { BatchLimitsService } from './batch-limits.service.js';
+import type { NewPlant } from './dto/plant.js';
+import { PlantsService } from './plants.service.js';
+
+const REFUSED: unknown = expect.objectContaining({ code: ErrorCode.idTaken });
+
+describe('creating plants', () => {
+  const database = usePlantsDatabase();
+  let registry: Registry;
+  let service: PlantsService;
+
+  /** The response to each plant, or why it was refused. They arrive together, so they are one batch. */
+  const create = async (...plants: NewPlant[]): Promise<unknown[]> => {
+    const results = await Promise.allSettled(plants.map((plant) => service.create(plant)));
+    return results.map((result) =>
+      result.status === 'fulfilled' ? result.value : (result.reason as unknown),
+    );
+  };
+
+  const outcomes = async (): Promise<Record<string, number>> => {
+    const { values } = await registry.getSingleMetric('plant_store_plants_total')!.get();
+    return Object.fromEntries(
+      values.map(({ labels, value }) => [String(labels['outcome']), value]),
+    );
+  };
+
+  beforeEach(() => {
+    registry = new Registry();
+    const logger = pino({ enabled: false });
+    const limits = new BatchLimitsService(database.plants, database.configure(), logger);
+    service = new PlantsService(database.plants, limits, registry);
+  });
+
+  it('stores each plant, and responds with its name, and its tag only if it has one', async () => {
+    const [max, min] = [9223372036854775807n, -9223372036854775808n];
+    expect(
+      await create({ id: max, name: 'a', tag: 'b' }, { id: 2n, name: '' }, { id: min, name: 'c' }),
+    ).toStrictEqual([{ name: 'a', tag: 'b' }, { name: '' }, { name: 'c' }]);
+    expect(await database.stored()).toEqual([
+      { id: String(min), name: 'c', tag: null },
+      { id: '2', name: '', tag: null },
+      { id: String(max), name: 'a', tag: 'b' },
+    ]);
+    expect(await outcomes()).toEqual({ created: 3 });
+  });
+
+  it('responds to the same plant as before, and stores nothing new', async () => {
+    const plants: NewPlant[] = [
+      { id: 1n, name: 'a', tag: 'b' },
+      { id: 2n, name: 'c' },
+    ];
+    const responses = await create(...plants);
+    const before = await database.postgres.query('SELECT * FROM plants ORDER BY id');
+    expect(await create(...plants)).toStrictEqual(responses);
+    expect(await create(plants[0]!)).toStrictEqual([responses[0]]);
+    expect((await database.postgres.query('SELECT * FROM plants ORDER BY id')).rows).toEqual(
+      before.rows,
+    );
+    expect(await outcomes()).toEqual({ created: 2, repeated: 3 });
+  });
+
+  it.each<[string, Omit<NewPlant, 'id'>]>([
+    ['another name', { name: 'A', tag: 'b' }],
+    ['another tag', { name: 'a', tag: 'B' }],
+    ['no tag', { name: 'a' }],
+  ])('refuses an id that belongs to a plant with %s, and changes nothing', async (_kind, other) => {
+    await create({ id: 1n, name: 'a', tag: 'b' });
+    const [error] = await create({ id: 1n, ...other });
+    expect(error).toEqual(REFUSED);
+    expect((error as Error).message).toContain('The id 1 belongs to a different plant.');
+    expect(await database.stored()).toEqual([{ id: '1', name: 'a', tag: 'b' }]);
+    expect(await outcomes()).toEqual({ created: 1, refused: 1 });
+  });
+
+  it('takes an empty tag for another one than none', async () => {
+    await create({ id: 1n, name: 'a' });
+    expect(await create({ id: 1n, name: 'a', tag: '' })).toEqual([REFUSED]);
+  });
+
+  it('stores the first of several plants with one id that arrive together', async () => {
+    const a = { name: 'a', tag: 'b' };
+    expect(
+      await create(
+        { id: 1n, ...a },
+        { id: 1n, name: 'x' },
+        { id: 2n, name: 'c' },
+        { id: 1n, ...a },
+      ),
+    ).toEqual([a, REFUSED, { name: 'c' }, a]);
+    expect(await database.stored()).toEqual([
+      { id: '1', ...a },
+      { id: '2', name: 'c', tag: null },
+    ]);
+    expect(await outcomes()).toEqual({ created: 2, repeated: 1, refused: 1 });
+  });
+
+  it('compares repeats that arrive with new plants with what is stored', async () => {
+    await create({ id: 1n, name: 'a' }, { id: 2n, name: 'b' });
+    expect(
+      await create(
+        { id: 1n, name: 'a' },
+        { id: 3n, name: 'c' },
+        { id: 2n, name: 'x' },
+        { id: 2n, name: 'b' },
+      ),
+    ).toEqual([{ name: 'a' }, { name: 'c' }, REFUSED, { name: 'b' }]);
+  });
+
+  it('neither acknowledges nor refuses a plant whose row disappears meanwhile', async () => {
+    await create({ id: 1n, name: 'a' });
+    database.pool.once('release', () => void database.postgres.exec('TRUNCATE plants'));
+    const [error] = await create({ id: 1n, name: 'a' });
+    expect(error).toEqual(new Error('Plant 1 was neither inserted nor found'));
+    expect(await outcomes()).toEqual({ created: 1 });
+  });
+});
