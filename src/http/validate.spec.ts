@@ -60,10 +60,11 @@ describe('validate', () => {
   });
 
   it('names a field once, whichever rules it breaks', () => {
-    class Strict extends Thing {
+    class Strict {
+      @JsonMember()
       @isText
       @isShort
-      override name: string;
+      name: string;
     }
     let message = '';
     try {
