@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   ACCESS_TOKEN_PATTERN,
+  findAccessTokens,
   generateAccessToken,
   hashAccessToken,
   isWellFormedAccessToken,
+  mayContainAccessToken,
 } from './access-token.js';
 
 describe('access tokens', () => {
@@ -39,5 +41,31 @@ describe('access tokens', () => {
     expect(hashAccessToken('abc').toString('hex')).toBe(
       'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
     );
+  });
+
+  it('are found anywhere in a text, each of them once', () => {
+    const [a, b] = [generateAccessToken(), generateAccessToken()] as const;
+    const text = `Authorization: Bearer ${a}\ncurl -H "Bearer ${b}" -H "Bearer ${a}"`;
+    expect(findAccessTokens(text)).toEqual([a, b]);
+    expect(findAccessTokens(a)).toEqual([a]);
+  });
+
+  it('are not found where there are none, or where a character is wrong', () => {
+    expect(findAccessTokens('')).toEqual([]);
+    expect(findAccessTokens('plantstore_')).toEqual([]);
+    expect(findAccessTokens('plantstore_' + '0'.repeat(49))).toEqual([]);
+  });
+
+  it.each([
+    ['a token', generateAccessToken()],
+    ['a token in a text', `Bearer ${generateAccessToken()}`],
+    ['a part of a token', generateAccessToken().slice(0, 20)],
+    ['a token in another case', generateAccessToken().toUpperCase()],
+  ])('may be in a text that has %s', (_kind, text) => {
+    expect(mayContainAccessToken(text)).toBe(true);
+  });
+
+  it.each(['', 'gardener', 'plantstore', 'plant_store_'])('cannot be in %j', (text) => {
+    expect(mayContainAccessToken(text)).toBe(false);
   });
 });

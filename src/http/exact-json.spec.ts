@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { generator } from '../../test/setup/random.js';
-import { JsonError, MAX_DEPTH, parseExactJson, type JsonValue } from './exact-json.js';
+import { JsonError, parseExactJson, type JsonValue } from './exact-json.js';
 
 describe('parseExactJson', () => {
   it.each<[string, bigint]>([
@@ -45,93 +45,6 @@ describe('parseExactJson', () => {
     const zeros = '0'.repeat(1_000_000);
     expect(typeof parseExactJson(`1.${zeros}1`)).toBe('number');
     expect(parseExactJson(`1.${zeros}`)).toBe(1n);
-  });
-
-  it('reads every kind of value', () => {
-    expect(parseExactJson(' {"a": [1, "x", true, false, null, 1.5, {}], "b": ""} ')).toEqual({
-      a: [1n, 'x', true, false, null, 1.5, {}],
-      b: '',
-    });
-  });
-
-  it.each([
-    ['{"a":1,"a":1}', '"a"'],
-    ['{"a":1,"b":{"c":1,"c":2}}', '"c"'],
-    ['[{"a":1,"\\u0061":2}]', '"a"'],
-    ['{"":1,"" :2}', '""'],
-    ['{"__proto__":1,"__proto__":2}', '"__proto__"'],
-    ['{"a\\"b":1,"a\\"b":2}', '"a\\"b"'],
-  ])('refuses the repeated name in %s', (text, name) => {
-    expect(() => parseExactJson(text)).toThrow(
-      new JsonError(`the member ${name} is there more than once`),
-    );
-  });
-
-  it.each([
-    '{"a":{"a":1}}',
-    '[{"a":1},{"a":1}]',
-    '{"a":"a","b":"a"}',
-    '{"a":["a","a"]}',
-    '["a","a"]',
-  ])('accepts %s, where no object has a name twice', (text) => {
-    expect(() => parseExactJson(text)).not.toThrow();
-  });
-
-  it('treats __proto__ like any other member', () => {
-    const value = parseExactJson('{"__proto__": {"id": 1}}') as object;
-    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
-    expect(Object.keys(value)).toEqual(['__proto__']);
-  });
-
-  it.each(['[]', '{}', '[[]]', '{"a":{}}'])(
-    '%s costs no level of nesting once it is closed',
-    (value) => {
-      const nested = '['.repeat(MAX_DEPTH - 2) + value + ']'.repeat(MAX_DEPTH - 2);
-      const text = `[${Array(MAX_DEPTH + 1)
-        .fill(value)
-        .join()}]`;
-      expect(() => parseExactJson(text)).not.toThrow();
-      expect(() => parseExactJson(nested)).not.toThrow();
-    },
-  );
-
-  it.each(['[', '{"a":'])('accepts %s nested to the limit and refuses one level more', (open) => {
-    const close = open === '[' ? ']' : '}';
-    const nested = (depth: number) => open.repeat(depth) + '1' + close.repeat(depth);
-    expect(() => parseExactJson(nested(MAX_DEPTH))).not.toThrow();
-    expect(() => parseExactJson(nested(MAX_DEPTH + 1))).toThrow(/nested deeper/);
-  });
-
-  it.each([
-    '',
-    ' ',
-    'nul',
-    '{',
-    '}',
-    ']',
-    '{"a":1,}',
-    "{'a':1}",
-    '[1,]',
-    '{"a"}',
-    '01',
-    '+1',
-    '.5',
-    '1.',
-    'NaN',
-    'Infinity',
-    '0x10',
-    '1_000',
-    '"a',
-    '"\\x"',
-    '{"\\x":1}',
-    '"\u0001"',
-    '"a\nb"',
-    '\ufeff{}',
-    '{}{}',
-    '// comment\n{}',
-    '{"a":1} x',
-  ])('refuses %j, which is not JSON', (text) => {
-    expect(() => parseExactJson(text)).toThrow(JsonError);
   });
 
   it('accepts and refuses the same texts as JSON.parse, and reads the same values', () => {

@@ -44,7 +44,7 @@ function receiveBody(request: Request, response: Response, limit: number): Promi
     const chunks: Buffer[] = [];
     let size = 0;
     const settle = (action: () => void) => {
-      request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
+      request.off('data', onData).off('end', onEnd).off('close', onClose);
       action();
     };
     const onData = (chunk: Buffer) => {
@@ -58,7 +58,7 @@ function receiveBody(request: Request, response: Response, limit: number): Promi
     const onEnd = () =>
       settle(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
     const onClose = () => settle(() => reject(connectionClosed()));
-    request.on('data', onData).on('end', onEnd).on('error', onClose);
+    request.on('data', onData).on('end', onEnd);
     whenClosed(request, onClose);
   });
 }

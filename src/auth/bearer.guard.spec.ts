@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { startGuarded, type Guarded } from '../../test/setup/guarded.js';
+import { settled } from '../../test/setup/settled.js';
+import { ErrorCode } from '../errors/error-codes.js';
+
+const INVALID = { code: ErrorCode.tokenInvalid };
+const MISSING = { code: ErrorCode.tokenMissing };
+const GARDENER = expect.objectContaining({ name: 'gardener' });
+
+let guarded: Guarded;
+beforeAll(async () => {
+  guarded = await startGuarded();
+});
+beforeEach(() => guarded.reset());
+afterAll(() => guarded.close());
+
+describe('a request to a route that is not public', () => {
+  it('with a valid token is accepted, with the caller that the token names', async () => {
+    expect(await guarded.callerOf(`Bearer ${guarded.token}`)).toEqual(GARDENER);
+  });
+
+  it('with a token whose verdict is cached is accepted without a promise', async () => {
+    await guarded.callerOf(`Bearer ${guarded.token}`);
+    const requests = guarded.issuer.requests;
+    const exchange = await guarded.send(`Bearer ${guarded.token}`);
+    expect(guarded.judge(exchange)).toBe(true);
+    expect(exchange.request.user).toEqual(GARDENER);
+    expect(guarded.issuer.requests).toBe(requests);
+  });
+
+  it.each(['bearer', 'BEARER', 'Bearer  ', 'bEARER    '])(
+    'may write the scheme and the spaces as "%s"',
+    async (scheme) => {
+      expect(await guarded.callerOf(`${scheme} ${guarded.token}`)).toEqual(GARDENER);
+    },
+  );
+
+  it.each([
+    ['no header', undefined],
+    ['an empty header', ''],
+    ['the scheme only', 'Bearer'],
+    ['the scheme and a space', 'Bearer '],
+    ['another scheme', 'Basic YTpi'],
+    ['a token without a scheme', 'abc'],
+    ['a scheme and no space', 'Bearerabc'],
+    ['a longer scheme', 'XBearer abc'],
+    ['a tab after the scheme', 'Bearer\tabc'],
+  ])('with %s is refused, because a token is missing', async (_kind, header) => {
+    expect(await guarded.callerOf(header)).toMatchObject(MISSING);
+  });
+
+  it.each([
+    ['is unknown', 'abc'],
+    ['is followed by other text', () => `${guarded.token} x`],
+    ['is followed by a letter', () => `${guarded.token}x`],
+    ['comes after other text', () => `x ${guarded.token}`],
+    ['has a character that no token has', 'a,b'],
+    ['has a character at its start that no token has', '"abc'],
+    ['ends in the middle', 'a=b'],
+    ['is in a list', () => `${guarded.token}, Bearer ${guarded.token}`],
+  ])('with a token that %s is refused as not valid', async (_kind, text) => {
+    expect(
+      await guarded.callerOf(`Bearer ${typeof text === 'string' ? text : text()}`),
+    ).toMatchObject(INVALID);
+  });
+
+  it('with a token in the query only is refused, because a token is missing', async () => {
+    expect(
+      await guarded.callerOf(undefined, { path: `/?access_token=${guarded.token}` }),
+    ).toMatchObject(MISSING);
+  });
+
+  it('with a token in the header and in the query is judged by that in the header', async () => {
+    const path = `/?access_token=${guarded.token}`;
+    expect(await guarded.callerOf(`Bearer ${guarded.token}`, { path })).toEqual(GARDENER);
+    expect(await guarded.callerOf('Bearer abc', { path })).toMatchObject(INVALID);
+  });
+
+  it('gets the error of a look-up that failed, and not a verdict', async () => {
+    guarded.issuer.setDown(true);
+    expect(await guarded.callerOf(`Bearer ${guarded.token}`)).toMatchObject({
+      code: ErrorCode.issuerUnavailable,
+    });
+    guarded.issuer.setDown(false);
+  });
+});
+
+describe('wrong tokens', () => {
+  const from = (address: string) => ({ lines: [`X-Forwarded-For: ${address}`] });
+
+  it.each([
+    ['are unknown', 'abc'],
+    ['have a character that no token has', 'a,b'],
+  ])('that %s are counted for the address that sent them', async (_kind, text) => {
+    for (let i = 0; i < 2; i++) {
+      expect(await guarded.callerOf(`Bearer ${text}${i}`, from('192.0.2.1'))).toMatchObject(
+        INVALID,
+      );
+    }
+    const third = await guarded.callerOf(`Bearer ${text}`, from('192.0.2.1'));
+    expect(third).toMatchObject({ code: ErrorCode.tooManyAttempts });
+    expect(await guarded.callerOf(`Bearer ${text}`, from('192.0.2.2'))).toMatchObject(INVALID);
+  });
+
+  it('may come from a client that has closed its connection', async () => {
+    const exchange = await guarded.send('Bearer abc');
+    exchange.client.destroy();
+    while (!exchange.response.closed) await settled();
+    await expect(guarded.judge(exchange)).rejects.toMatchObject(INVALID);
+  });
+});

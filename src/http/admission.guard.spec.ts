@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { Registry } from 'prom-client';
+import {
+  requestBytes,
+  startReceiver,
+  type Exchange,
+  type Receiver,
+} from '../../test/setup/receiver.js';
+import { readConfig } from '../config/config.js';
+import { ErrorCode } from '../errors/error-codes.js';
+import { AdmissionGuard } from './admission.guard.js';
+import { whenClosed } from './when-closed.js';
+
+describe('the limit of requests in flight', () => {
+  let receiver: Receiver;
+  let registry: Registry;
+  let guard: AdmissionGuard;
+
+  beforeAll(async () => {
+    receiver = await startReceiver();
+  });
+  afterAll(() => receiver.close());
+
+  beforeEach(() => {
+    registry = new Registry();
+    guard = new AdmissionGuard(readConfig({ MAX_PENDING_REQUESTS: '2' }), registry);
+  });
+
+  const send = () => receiver.send(requestBytes([]));
+  const admit = ({ request, response }: Exchange) =>
+    guard.canActivate(new ExecutionContextHost([request, response]));
+  const closed = ({ response }: Exchange) =>
+    new Promise<void>((resolve) => whenClosed(response, resolve));
+  const inFlight = async () =>
+    (await registry.getSingleMetric('plant_store_pending_requests')!.get()).values[0]!.value;
+
+  it('admits as many as it says, and refuses the next one as overload', async () => {
+    expect(admit(await send())).toBe(true);
+    expect(admit(await send())).toBe(true);
+    const third = await send();
+    expect(() => admit(third)).toThrow(expect.objectContaining({ code: ErrorCode.overloaded }));
+  });
+
+  it('admits another request when one has its response', async () => {
+    const first = await send();
+    admit(first);
+    admit(await send());
+    first.response.end();
+    await closed(first);
+    expect(admit(await send())).toBe(true);
+  });
+
+  it('admits another request when a client closed its connection', async () => {
+    const first = await send();
+    admit(first);
+    admit(await send());
+    first.client.destroy();
+    await closed(first);
+    expect(admit(await send())).toBe(true);
+  });
+
+  it('takes no place for a request whose client has closed its connection already', async () => {
+    const gone = await send();
+    gone.client.destroy();
+    await closed(gone);
+    expect(() => admit(gone)).toThrow('The client closed the connection.');
+    expect(await inFlight()).toBe(0);
+  });
+
+  it('takes no place for a request that it refuses', async () => {
+    admit(await send());
+    admit(await send());
+    const refused = await send();
+    expect(() => admit(refused)).toThrow();
+    expect(await inFlight()).toBe(2);
+  });
+
+  it('has a metric of the places that are taken, which an operator can tell apart', async () => {
+    expect(await inFlight()).toBe(0);
+    const first = await send();
+    admit(first);
+    expect(await registry.metrics()).toBe(
+      [
+        '# HELP plant_store_pending_requests Admitted requests in flight.',
+        '# TYPE plant_store_pending_requests gauge',
+        'plant_store_pending_requests 1',
+        '',
+      ].join('\n'),
+    );
+    first.response.end();
+    await closed(first);
+    expect(await inFlight()).toBe(0);
+  });
+});

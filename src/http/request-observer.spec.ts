@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { holdClock } from '../../test/setup/clock.js';
+import {
+  requestBytes,
+  startReceiver,
+  type Exchange,
+  type Receiver,
+} from '../../test/setup/receiver.js';
+import { ErrorCode } from '../errors/error-codes.js';
+import { sendError } from '../errors/send-error.js';
+import {
+  internal,
+  issuerUnavailable,
+  overloaded,
+  ServiceError,
+  tokenMissing,
+} from '../errors/service-error.js';
+import { RequestObserver } from './request-observer.js';
+import { whenClosed } from './when-closed.js';
+
+const [INFO, WARN, ERROR] = [30, 40, 50];
+const UUID = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+
+let receiver: Receiver;
+let registry: Registry;
+let entries: object[];
+let observer: RequestObserver;
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+});
+afterAll(() => receiver.close());
+beforeEach(() => {
+  registry = new Registry();
+  entries = [];
+  const write = (line: string) => void entries.push(JSON.parse(line) as object);
+  observer = new RequestObserver(pino({ base: null, timestamp: false }, { write }), registry);
+});
+
+async function observed(lines: string[] = [], start?: string): Promise<Exchange> {
+  const exchange = await receiver.send(requestBytes([...lines, 'Connection: close'], '', start));
+  let calls = 0;
+  observer.observe(exchange.request, exchange.response, () => calls++);
+  expect(calls).toBe(1);
+  return exchange;
+}
+
+const closed = ({ response }: Exchange) =>
+  new Promise<void>((resolve) => whenClosed(response, resolve));
+
+async function end(exchange: Exchange, status = 200): Promise<string> {
+  exchange.response.statusCode = status;
+  exchange.response.end();
+  await closed(exchange);
+  return exchange.received;
+}
+
+/** As Express does for the route that it found. */
+const setRoute = ({ request }: Exchange, path: string) =>
+  Object.assign(request, { route: { path } });
+
+describe('the log entry of a request', () => {
+  const advance = holdClock();
+
+  it('is written once, when the response is closed, with what an operator needs', async () => {
+    const exchange = await observed(['X-Request-Id: order-1']);
+    setRoute(exchange, '/plants');
+    exchange.request.user = { name: 'gardener' };
+    await advance(12.34);
+    expect(entries).toEqual([]);
+    await end(exchange);
+    expect(entries).toEqual([
+      {
+        level: INFO,
+        msg: 'request',
+        requestId: 'order-1',
+        method: 'POST',
+        route: '/plants',
+        status: 200,
+        duration: 12.3,
+        token: 'gardener',
+      },
+    ]);
+  });
+
+  it('has the route "unmatched" and no token when there is none', async () => {
+    await end(await observed([], 'DELETE /a HTTP/1.1'), 404);
+    expect(entries).toEqual([
+      {
+        level: INFO,
+        msg: 'request',
+        requestId: UUID,
+        method: 'DELETE',
+        route: 'unmatched',
+        status: 404,
+        duration: 0,
+      },
+    ]);
+  });
+
+  it('has the status 499 when the client closed the connection before the response', async () => {
+    const exchange = await observed();
+    exchange.client.destroy();
+    await closed(exchange);
+    expect(entries).toMatchObject([{ status: 499 }]);
+  });
+
+  it('has the status that was sent when the client closed the connection during it', async () => {
+    const exchange = await observed();
+    exchange.response.writeHead(202).flushHeaders();
+    exchange.client.destroy();
+    await closed(exchange);
+    expect(entries).toMatchObject([{ status: 202 }]);
+  });
+
+  const cause = new Error('the cause');
+  const away = new ServiceError(ErrorCode.databaseUnavailable, 'It is away.', { cause });
+  const withCause = { err: expect.objectContaining({ message: 'the cause' }) };
+
+  it.each([
+    ['the fault of the client is information', INFO, tokenMissing(), {}],
+    ['overload is a warning', WARN, overloaded(), {}],
+    [
+      'a fault of the service is an error, with its cause',
+      ERROR,
+      internal(cause),
+      { ...withCause, msg: internal().message },
+    ],
+  ])('for %s', async (_kind, level, error, more) => {
+    const exchange = await observed(['X-Request-Id: a']);
+    sendError(exchange.request, exchange.response, error);
+    await closed(exchange);
+    expect(entries).toEqual([
+      {
+        level,
+        msg: 'request',
+        requestId: 'a',
+        method: 'POST',
+        route: 'unmatched',
+        status: Math.floor(error.code / 100),
+        duration: 0,
+        error: error.code,
+        ...more,
+      },
+    ]);
+  });
+
+  it.each([
+    ['database', away],
+    ['identity provider', issuerUnavailable(cause)],
+  ])('while the %s is away is an error, and its cause has another entry', async (_what, error) => {
+    const exchange = await observed();
+    sendError(exchange.request, exchange.response, error);
+    await closed(exchange);
+    expect(entries).toEqual([
+      expect.objectContaining({ level: ERROR, msg: 'request', error: error.code, status: 503 }),
+      { level: ERROR, msg: error.message, error: error.code, count: 1, ...withCause },
+    ]);
+    expect(entries[0]).not.toHaveProperty('err');
+  });
+});
+
+describe('the id of a request', () => {
+  const idFor = async (lines: string[]) => {
+    const response = await end(await observed(lines));
+    const [, id] = /^X-Request-Id: (.*)\r$/m.exec(response)!;
+    expect(entries).toMatchObject([{ requestId: id }]);
+    return id;
+  };
+
+  it.each(['a', 'A-1_b.c:d', 'x'.repeat(128)])('is %s if the client sent that', async (id) => {
+    expect(await idFor([`X-Request-Id: ${id}`])).toBe(id);
+  });
+
+  it.each([
+    ['empty', ''],
+    ['with a space', 'a b'],
+    ['with a quote', 'a"'],
+    ['with a brace at the start', '{a'],
+    ['too long', 'x'.repeat(129)],
+  ])('is a new one if the client sent one %s', async (_kind, id) => {
+    expect(await idFor([`X-Request-Id: ${id}`])).toEqual(UUID);
+  });
+
+  it('is a new one if the client sent none or two', async () => {
+    expect(await idFor([])).toEqual(UUID);
+    entries.length = 0;
+    expect(await idFor(['X-Request-Id: a', 'X-Request-Id: b'])).toEqual(UUID);
+  });
+});
