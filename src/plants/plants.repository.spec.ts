@@ -7,7 +7,7 @@ describe('the statement that inserts plants', () => {
 
   /** The beginning of the SELECT or VALUES in each statement that was prepared. */
   const prepared = async () => {
-    const { rows } = await database.postgres.query<{ statement: string }>(
+    const { rows } = await database.pool.query<{ statement: string }>(
       `SELECT statement FROM pg_prepared_statements WHERE name LIKE 'plant_store%'`,
     );
     return rows.map(({ statement }) => /SELECT|VALUES/.exec(statement)![0]).sort();

@@ -55,12 +55,11 @@ describe('creating plants', () => {
       { id: 2n, name: 'c' },
     ];
     const responses = await create(...plants);
-    const before = await database.postgres.query('SELECT * FROM plants ORDER BY id');
+    const rows = () => database.query('SELECT * FROM plants ORDER BY id');
+    const before = await rows();
     expect(await create(...plants)).toStrictEqual(responses);
     expect(await create(plants[0]!)).toStrictEqual([responses[0]]);
-    expect((await database.postgres.query('SELECT * FROM plants ORDER BY id')).rows).toEqual(
-      before.rows,
-    );
+    expect(await rows()).toEqual(before);
     expect(await outcomes()).toEqual({ created: 2, repeated: 3 });
   });
 
@@ -113,7 +112,12 @@ describe('creating plants', () => {
 
   it('neither acknowledges nor refuses a plant whose row disappears meanwhile', async () => {
     await create({ id: 1n, name: 'a' });
-    database.pool.once('release', () => void database.postgres.exec('TRUNCATE plants'));
+    await database.query(`
+      CREATE FUNCTION remove_plants() RETURNS trigger LANGUAGE plpgsql
+      AS 'BEGIN DELETE FROM plants; RETURN NULL; END'`);
+    await database.query(`
+      CREATE TRIGGER remove_plants AFTER INSERT ON plants
+      FOR EACH STATEMENT EXECUTE FUNCTION remove_plants()`);
     const [error] = await create({ id: 1n, name: 'a' });
     expect(error).toEqual(new Error('Plant 1 was neither inserted nor found'));
     expect(await outcomes()).toEqual({ created: 1 });

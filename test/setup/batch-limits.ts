@@ -48,12 +48,12 @@ export function useBatchLimits(database: PlantsDatabase): BatchLimitsServices {
       return service;
     },
     distribute: () =>
-      database.postgres.exec(`
+      database.query(`
         CREATE TABLE pg_dist_partition AS
         SELECT 'plants'::regclass AS logicalrelid, 'h' AS partmethod;
         CREATE TABLE pg_dist_shard AS
         SELECT 'plants'::regclass AS logicalrelid, min::text AS shardminvalue
         FROM unnest(ARRAY[${MINIMA.join(', ')}]) AS min`),
-    undistribute: () => database.postgres.exec('DROP TABLE pg_dist_partition, pg_dist_shard'),
+    undistribute: () => database.query('DROP TABLE pg_dist_partition, pg_dist_shard'),
   };
 }

@@ -11,8 +11,7 @@ declare global {
 }
 
 /**
- * Prepares what the test files share: an empty embedded database to copy, and for end-to-end tests a running server
- * for each worker of Jest.
+ * Prepares what the test files share: an empty embedded database to copy, and a running server for each worker of Jest.
  */
 export default async function globalSetup(
   { maxWorkers }: Config.GlobalConfig,
@@ -20,7 +19,7 @@ export default async function globalSetup(
 ): Promise<void> {
   process.env['TEST_TEMPLATE_DIR'] = await openTemplate(rootDir);
   process.env['TEST_DATA_ROOT'] = (await hasRoom(MEMORY)) ? MEMORY : tmpdir();
-  const needsServers = testRegex.some((regex) => /e2e|browser|examples/.test(String(regex)));
+  const needsServers = testRegex.some((regex) => /spec|e2e|browser|examples/.test(String(regex)));
   if (needsServers && process.env['TEST_DATABASE_URL'] === undefined) {
     await startServers(rootDir, maxWorkers);
   }

@@ -1,25 +1,19 @@
-import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
-import type { Server } from 'node:net';
-import { join } from 'node:path';
-import { PGlite } from '@electric-sql/pglite';
-import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
+import { afterEach, beforeEach } from '@jest/globals';
 import type { Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import { readConfig, type AppConfig } from '../../src/config/config.js';
 import { migrationDatabaseOptions } from '../../src/database/database-options.js';
-import { createPostgresSocketServer } from '../../src/database/embedded/postgres-socket-server.js';
 import { poolOf } from '../../src/database/run-statement.js';
 import { PlantEntity } from '../../src/plants/plant.entity.js';
 import { PlantsRepository } from '../../src/plants/plants.repository.js';
-import { makeDataDir } from './data-dir.js';
+import { openTestDatabase, type TestDatabase } from './database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './database-proxy.js';
 import { settled } from './settled.js';
 
 /** A Postgres with an empty table of plants for each test, and the service's connections to it. */
 export interface PlantsDatabase {
-  /** The database itself, without a connection. */
-  readonly postgres: PGlite;
+  /** Queries the database on a connection of the test. */
+  readonly query: TestDatabase['query'];
   /** The proxy between the connections and the database. */
   readonly proxy: DatabaseProxy;
   readonly pool: Pool;
@@ -41,9 +35,7 @@ interface StoredRow {
 
 /** Opens a database for the tests of a `describe` block. */
 export function usePlantsDatabase(): PlantsDatabase {
-  let dir: string;
-  let postgres: PGlite;
-  let server: Server;
+  let database: TestDatabase;
   let proxy: DatabaseProxy;
   let dataSource: DataSource;
 
@@ -52,23 +44,14 @@ export function usePlantsDatabase(): PlantsDatabase {
     return { ...config, database: { ...config.database, url: proxy.url } };
   };
 
-  beforeAll(async () => {
-    dir = await makeDataDir();
-    postgres = await PGlite.create(join(dir, 'postgres'));
-    server = createPostgresSocketServer(postgres);
-    await once(server.listen(join(dir, '.s.PGSQL.5432')), 'listening');
-  });
   beforeEach(async () => {
-    // All connections share one session, and with it the prepared statements of the last test.
-    await postgres.exec('DEALLOCATE ALL; DROP SCHEMA public CASCADE; CREATE SCHEMA public');
-    proxy = await startDatabaseProxy(
-      `postgres://postgres@/postgres?host=${encodeURIComponent(dir)}`,
-    );
-    const { database } = configure();
+    database = await openTestDatabase();
+    proxy = await startDatabaseProxy(database.url);
+    const config = configure().database;
     dataSource = await new DataSource({
-      ...migrationDatabaseOptions(database),
-      poolSize: database.poolSize,
-      extra: { query_timeout: database.timeout },
+      ...migrationDatabaseOptions(config),
+      poolSize: config.poolSize,
+      extra: { query_timeout: config.timeout },
       entities: [PlantEntity],
       migrationsRun: true,
     }).initialize();
@@ -76,18 +59,12 @@ export function usePlantsDatabase(): PlantsDatabase {
   afterEach(async () => {
     await dataSource.destroy();
     await proxy.close();
-  });
-  afterAll(async () => {
-    server.close();
-    await postgres.close();
-    await rm(dir, { recursive: true });
+    await database.close();
   });
 
   const pool = () => poolOf(dataSource);
   return {
-    get postgres() {
-      return postgres;
-    },
+    query: (sql, parameters) => database.query(sql, parameters),
     get proxy() {
       return proxy;
     },
@@ -108,10 +85,9 @@ export function usePlantsDatabase(): PlantsDatabase {
       while (pool().totalCount > pool().idleCount || pool().waitingCount > 0);
     },
     async stored(order = 'id') {
-      const { rows } = await postgres.query<StoredRow>(
+      return database.query<StoredRow>(
         `SELECT id::text AS id, name, tag FROM plants ORDER BY plants.${order}`,
       );
-      return rows;
     },
   };
 }
