@@ -109,6 +109,17 @@ describe('primaryClient', () => {
     await expect(client.query('SELECT 1')).resolves.toBeDefined();
   });
 
+  it('asks each server once, also the one that took writes last', async () => {
+    const state = { isPrimary: true };
+    const [first, second] = [await startIn({ isPrimary: false }), await startIn(state)];
+    const PrimaryClient = clientFor(first, second);
+    await connect(PrimaryClient);
+    state.isPrimary = false;
+    await expect(connect(PrimaryClient)).rejects.toThrow(
+      `(127.0.0.1:${second.port}: read-only; 127.0.0.1:${first.port}: read-only)`,
+    );
+  });
+
   it('searches again after a search that failed', async () => {
     const state = { isPrimary: false };
     const PrimaryClient = clientFor(await startIn(state));
