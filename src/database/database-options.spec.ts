@@ -1,0 +1,56 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { startScriptedPostgres, type Script } from '../../test/setup/scripted-postgres.js';
+import { readConfig } from '../config/config.js';
+import { migrationDatabaseOptions } from './database-options.js';
+
+const optionsFor = (url: string) =>
+  migrationDatabaseOptions({ ...readConfig({}).database, url, timeout: 700 });
+
+describe('the options for migrations', () => {
+  let resources = new AsyncDisposableStack();
+
+  afterEach(async () => {
+    await resources.disposeAsync();
+    resources = new AsyncDisposableStack();
+  });
+
+  async function start(script?: Script) {
+    const server = await startScriptedPostgres(script);
+    resources.defer(() => server.close());
+    return server;
+  }
+
+  it('open one connection, which tells the server the name of the service', async () => {
+    const server = await start();
+    const dataSource = await new DataSource(optionsFor(server.url)).initialize();
+    resources.defer(() => dataSource.destroy());
+    await Promise.all([dataSource.query('SELECT 1'), dataSource.query('SELECT 2')]);
+    expect(server.connections).toMatchObject([{ parameters: { application_name: 'plant-store' } }]);
+  });
+
+  it('change nothing in the database but what the migrations do, and log no statements', () => {
+    const { migrations, ...options } = optionsFor('postgres://a/plants');
+    expect(options).toMatchObject({
+      type: 'postgres',
+      connectTimeoutMS: 700,
+      migrationsTableName: 'migrations',
+      synchronize: false,
+      installExtensions: false,
+      logging: false,
+    });
+    expect((migrations as { name: string }[]).map(({ name }) => name)).toEqual([
+      'CreatePlants1763600000000',
+      'CreateAccessTokens1763600100000',
+    ]);
+  });
+
+  it('use the client of pg for one server, and one that finds the primary for several', () => {
+    expect(optionsFor('postgres://a/plants').extra).toEqual({});
+    const { Client: PrimaryClient } = optionsFor('postgres:///plants?host=a,b').extra as {
+      Client: typeof Client;
+    };
+    expect(new PrimaryClient()).toBeInstanceOf(Client);
+  });
+});

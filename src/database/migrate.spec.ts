@@ -1,0 +1,100 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { emptyDatabase, LOCK, stepsOf } from '../../test/setup/empty-database.js';
+import {
+  startScriptedPostgres,
+  type Script,
+  type ScriptedPostgres,
+} from '../../test/setup/scripted-postgres.js';
+import { readConfig } from '../config/config.js';
+import { migrate } from './prepare-database.js';
+
+let resources = new AsyncDisposableStack();
+let server: ScriptedPostgres;
+let messages: string[] = [];
+
+const log = (message: string) => void messages.push(message);
+
+afterEach(async () => {
+  await resources.disposeAsync();
+  resources = new AsyncDisposableStack();
+  messages = [];
+});
+
+async function start(script: Script): Promise<void> {
+  const started = await startScriptedPostgres(script);
+  server = started;
+  resources.defer(() => started.close());
+}
+
+const configFor = () => ({ ...readConfig({}).database, url: server.url });
+
+describe('migrate', () => {
+  const MIGRATIONS = [
+    'CREATE TABLE plants',
+    'INSERT INTO "migrations',
+    'CREATE TABLE access_tokens',
+    'INSERT INTO "migrations',
+  ];
+
+  it('runs all migrations in one transaction, which has the lock', async () => {
+    await start(emptyDatabase());
+    expect(await migrate(configFor(), log)).toEqual([
+      'CreatePlants1763600000000',
+      'CreateAccessTokens1763600100000',
+    ]);
+    const guarded = stepsOf(server).slice(stepsOf(server).indexOf('START'));
+    expect(guarded.filter((step) => step !== 'CREATE TABLE "migrations')).toEqual([
+      'START',
+      'SAVEPOINT before_lock',
+      'lock',
+      ...MIGRATIONS,
+      'COMMIT',
+    ]);
+    expect(messages).toEqual([]);
+  });
+
+  it('takes no lock and changes nothing if all migrations have run', async () => {
+    const names = ['CreatePlants1763600000000', 'CreateAccessTokens1763600100000'];
+    const rows = names.map((name, i) => ({ id: i + 1, timestamp: name.slice(-13), name }));
+    await start({
+      run({ text }) {
+        if (text === 'SHOW server_encoding') return { rows: [{ server_encoding: 'UTF8' }] };
+        // TypeORM looks whether its table is there, and reads it.
+        return { rows: /"information_schema"|FROM "migrations"/.test(text) ? rows : [] };
+      },
+    });
+    expect(await migrate(configFor(), log)).toEqual([]);
+    expect(stepsOf(server)).not.toContain('START');
+  });
+
+  it.each(['0A000', '42883'])(
+    'goes on with a warning where the database has no such lock (%s)',
+    async (code) => {
+      await start(emptyDatabase({ [LOCK]: () => ({ error: { code, message: 'no locks here' } }) }));
+      expect(await migrate(configFor(), log)).toHaveLength(2);
+      expect(stepsOf(server)).toEqual(
+        expect.arrayContaining(['lock', 'ROLLBACK TO SAVEPOINT before_lock', ...MIGRATIONS]),
+      );
+      expect(messages).toEqual([
+        'The database has no advisory locks, so nothing keeps two migrations apart: run one at a time, ' +
+          `before the instances start. It says: no locks here (${code})`,
+      ]);
+    },
+  );
+
+  it('changes nothing if the lock fails for another reason', async () => {
+    await start(emptyDatabase({ [LOCK]: () => ({ error: { code: '42501' } }) }));
+    await expect(migrate(configFor(), log)).rejects.toMatchObject({ code: '42501' });
+    expect(stepsOf(server).slice(-2)).toEqual(['lock', 'ROLLBACK']);
+    expect(messages).toEqual([]);
+  });
+
+  it('closes its connection, also after a failure', async () => {
+    await start(emptyDatabase());
+    await migrate(configFor(), log);
+    await server.connections[0]!.closed;
+    await start(emptyDatabase({ 'SHOW server_encoding': () => ({ rows: [] }) }));
+    await expect(migrate(configFor(), log)).rejects.toThrow('it uses the encoding undefined.');
+    await server.connections[0]!.closed;
+  });
+});

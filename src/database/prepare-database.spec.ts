@@ -1,0 +1,136 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { emptyDatabase, LOCK, stepsOf } from '../../test/setup/empty-database.js';
+import { importWithHeldWaits } from '../../test/setup/held-waits.js';
+import {
+  startScriptedPostgres,
+  type Script,
+  type ScriptedPostgres,
+} from '../../test/setup/scripted-postgres.js';
+import { readConfig, type DatabaseConfig } from '../config/config.js';
+import { StartError } from '../errors/start-error.js';
+
+const { prepareDatabase } = await importWithHeldWaits(() => import('./prepare-database.js'));
+
+const fail = (code: string) => ({ error: { code } });
+
+let resources = new AsyncDisposableStack();
+let server: ScriptedPostgres;
+let messages: string[] = [];
+
+const log = (message: string) => void messages.push(message);
+
+afterEach(async () => {
+  await resources.disposeAsync();
+  resources = new AsyncDisposableStack();
+  messages = [];
+});
+
+async function start(script: Script): Promise<void> {
+  const started = await startScriptedPostgres(script);
+  server = started;
+  resources.defer(() => started.close());
+}
+
+function configFor(settings: Partial<DatabaseConfig> = {}): DatabaseConfig {
+  return { ...readConfig({}).database, url: server.url, ...settings };
+}
+
+const prepare = (settings?: Partial<DatabaseConfig>) => prepareDatabase(configFor(settings), log);
+
+describe('prepareDatabase', () => {
+  it('waits while another process migrates, and then does the rest', async () => {
+    const isFree = [false, true];
+    await start(emptyDatabase({ [LOCK]: () => ({ rows: [{ locked: isFree.shift()! }] }) }));
+    await prepare();
+    expect(messages).toEqual([
+      `Waiting for the database at 127.0.0.1:${server.port}/plants: ` +
+        'another process is bringing the schema up to date',
+    ]);
+    const created = stepsOf(server).indexOf('CREATE TABLE plants');
+    expect(
+      stepsOf(server)
+        .slice(0, created)
+        .filter((step) => step === 'lock'),
+    ).toHaveLength(2);
+  });
+
+  it('tries once a second while the database is away, until the time is over', async () => {
+    await start({ login: () => fail('57P03') });
+    await expect(prepare({ startTimeout: 3000 })).rejects.toMatchObject({
+      name: 'StartError',
+      message: `The database at 127.0.0.1:${server.port}/plants could not be used within 3000 ms: no (57P03)`,
+      cause: { code: '57P03' },
+    });
+    expect(server.connections).toHaveLength(4);
+  });
+
+  it('logs the reason for the wait every half a minute', async () => {
+    await start({ login: () => fail('57P03') });
+    await expect(prepare({ startTimeout: 30_999 })).rejects.toBeInstanceOf(StartError);
+    expect(messages).toHaveLength(1);
+    await expect(prepare({ startTimeout: 31_000 })).rejects.toBeInstanceOf(StartError);
+    expect(messages).toHaveLength(3);
+  });
+
+  it('logs at once when the reason changes', async () => {
+    await start({ login: ({ serial }) => fail(serial < 3 ? '57P03' : '53300') });
+    await expect(prepare({ startTimeout: 4000 })).rejects.toBeInstanceOf(StartError);
+    expect(messages).toEqual([
+      expect.stringMatching(/: no \(57P03\)$/),
+      expect.stringMatching(/: no \(53300\)$/),
+    ]);
+  });
+
+  it.each(['28P01', '42P01'])('does not wait if no retry can help (%s)', async (code) => {
+    await start({ login: () => fail(code) });
+    await expect(prepare()).rejects.toMatchObject({
+      name: 'StartError',
+      message: `The database at 127.0.0.1:${server.port}/plants cannot be used: no (${code})`,
+    });
+    expect(server.connections).toHaveLength(1);
+    expect(messages).toEqual([]);
+  });
+
+  it('refuses a database of another encoding', async () => {
+    await start(
+      emptyDatabase({ 'SHOW server_encoding': () => ({ rows: [{ server_encoding: 'LATIN1' }] }) }),
+    );
+    await expect(prepare()).rejects.toThrow(
+      "cannot be used: it uses the encoding LATIN1. Create it with ENCODING 'UTF8'.",
+    );
+    expect(stepsOf(server)).toEqual([]);
+  });
+
+  it.each<[string, (port: number) => Partial<DatabaseConfig>, (port: number) => string]>([
+    [
+      'without the password',
+      (port) => ({ url: `postgres://u:p@127.0.0.1:${port}/db?application_name=x` }),
+      (port) => `127.0.0.1:${port}/db`,
+    ],
+    [
+      'with the name of the user where it is that of the database',
+      (port) => ({ url: `postgres://u@127.0.0.1:${port}` }),
+      (port) => `127.0.0.1:${port}/u`,
+    ],
+    [
+      'without a name if there is none',
+      (port) => ({ url: `postgres://127.0.0.1:${port}` }),
+      (port) => `127.0.0.1:${port}/`,
+    ],
+    [
+      'with all servers',
+      (port) => ({ url: `postgres:///db?host=127.0.0.1,127.0.0.1&port=${port},${port}` }),
+      (port) => `127.0.0.1:${port},127.0.0.1:${port}/db`,
+    ],
+    [
+      'as the data folder if it is embedded',
+      () => ({ isEmbedded: true, dataDir: '/d' }),
+      () => '/d',
+    ],
+  ])('names the address of the database %s', async (_how, settings, address) => {
+    await start({ login: () => fail('28P01') });
+    await expect(prepare(settings(server.port))).rejects.toThrow(
+      `The database at ${address(server.port)} cannot be used`,
+    );
+  });
+});

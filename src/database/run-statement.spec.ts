@@ -1,0 +1,149 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import type { PoolClient } from 'pg';
+import { holdTimers, ScriptedPool, TIMEOUT_MS } from '../../test/setup/scripted-pool.js';
+import { settled } from '../../test/setup/settled.js';
+import { ErrorCode } from '../errors/error-codes.js';
+import { PartUnavailableError, poolOf, runStatement } from './run-statement.js';
+
+const pool = new ScriptedPool();
+
+const fail = (code: string) => ({ error: { code } });
+/** A server that still fails after more attempts than allowed would make a test endless. */
+const failAlways = (code: string) => (pool.server.statements.length < 10 ? fail(code) : {});
+
+const unavailable = (cause: object) => ({
+  code: ErrorCode.databaseUnavailable,
+  message:
+    'The database cannot be reached or does not respond in time. Send the request again in a moment.',
+  cause: expect.objectContaining(cause),
+});
+
+describe('a statement', () => {
+  it('is sent with its values, and gives its rows', async () => {
+    const dataSource = await pool.start(({ values }) => ({ rows: [{ id: Number(values[0]) }] }));
+    const { rows } = await runStatement(dataSource, 'SELECT $1', [7]);
+    expect(rows).toEqual([{ id: 7 }]);
+    expect(pool.server.statements).toMatchObject([{ text: 'SELECT $1', values: ['7'] }]);
+  });
+
+  it('leaves its connection to the next one, without listeners and timers', async () => {
+    const dataSource = await pool.start();
+    holdTimers();
+    const listeners: number[] = [];
+    poolOf(dataSource).on('release', (_error: Error, client: PoolClient) => {
+      listeners.push(client.listenerCount('notice'), client.listenerCount('error'));
+    });
+    await runStatement(dataSource, 'SELECT 1', []);
+    await runStatement(dataSource, 'SELECT 1', []);
+    expect(pool.serials).toEqual([1, 1]);
+    // The pool itself listens for the errors of a connection that is idle.
+    expect(listeners).toEqual([0, 1, 0, 1]);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('is given up after the time limit, even if it has no connection yet', async () => {
+    const arrived = Promise.withResolvers<void>();
+    const dataSource = await pool.start(() => {
+      arrived.resolve();
+      return new Promise(() => undefined);
+    });
+    holdTimers();
+    const states = ['in flight', 'waiting'];
+    const outcomes = states.map((_, i) =>
+      runStatement(dataSource, 'SELECT 1', []).finally(() => (states[i] = 'over')),
+    );
+    await arrived.promise;
+    jest.advanceTimersByTime(TIMEOUT_MS - 1);
+    await settled();
+    expect(states).toEqual(['in flight', 'waiting']);
+    jest.advanceTimersByTime(1);
+    const late = { reason: unavailable({ message: 'The database did not respond in time' }) };
+    expect(await Promise.allSettled(outcomes)).toMatchObject([late, late]);
+  });
+
+  it('succeeds with a warning of another kind', async () => {
+    const notices = [
+      { code: '01000', routine: 'pg_database_collation_warning' },
+      { code: '00000', routine: 'SyncRepWaitForLSN' },
+      { code: '01000' },
+    ];
+    const dataSource = await pool.start(() => ({ notice: notices.shift()! }));
+    while (notices.length > 0) await runStatement(dataSource, 'INSERT', []);
+    expect(pool.serials).toEqual([1, 1, 1]);
+  });
+
+  it.each(['SyncRepWaitForLSN', 'DefaultCitusNoticeReceiver'])(
+    'fails once if its commit did not wait for the standbys, as %s reports',
+    async (routine) => {
+      const dataSource = await pool.start(({ text }) =>
+        text === 'INSERT' ? { notice: { code: '01000', routine } } : {},
+      );
+      await expect(runStatement(dataSource, 'INSERT', [])).rejects.toMatchObject(
+        unavailable({ message: 'The wait for a standby was cancelled' }),
+      );
+      await runStatement(dataSource, 'SELECT', []);
+      expect(pool.serials).toEqual([1, 2]);
+    },
+  );
+});
+
+describe('a statement that fails', () => {
+  it('because of a bug is not sent again, and its error is that of the server', async () => {
+    const dataSource = await pool.start(() => failAlways('42601'));
+    await expect(runStatement(dataSource, 'SELEC', [])).rejects.toMatchObject({
+      name: 'error',
+      code: '42601',
+    });
+    expect(pool.server.statements).toHaveLength(1);
+  });
+
+  it('closes its connection, and the next one gets another', async () => {
+    const dataSource = await pool.start(({ text }) => (text === 'SELEC' ? fail('42601') : {}));
+    await expect(runStatement(dataSource, 'SELEC', [])).rejects.toThrow();
+    await pool.server.connections[0]!.closed;
+    await runStatement(dataSource, 'SELECT', []);
+    expect(pool.serials).toEqual([1, 2]);
+  });
+
+  it('because the server cannot take it is not sent again, and is reported as an outage', async () => {
+    const dataSource = await pool.start(() => failAlways('53100'));
+    const outcome = runStatement(dataSource, 'INSERT', []);
+    await expect(outcome).rejects.toMatchObject(unavailable({ code: '53100' }));
+    await expect(outcome).rejects.not.toBeInstanceOf(PartUnavailableError);
+    expect(pool.server.statements).toHaveLength(1);
+  });
+
+  it('because another server is away is reported as such, and keeps its good connection', async () => {
+    const dataSource = await pool.start(({ text }) => (text === 'INSERT' ? fail('08006') : {}));
+    const outcome = runStatement(dataSource, 'INSERT', []);
+    await expect(outcome).rejects.toBeInstanceOf(PartUnavailableError);
+    await expect(outcome).rejects.toMatchObject(unavailable({ code: '08006' }));
+    await runStatement(dataSource, 'SELECT', []);
+    expect(pool.serials).toEqual([1, 1]);
+  });
+
+  it('because it lost races is sent again, on other connections, five times in all', async () => {
+    const dataSource = await pool.start(() =>
+      pool.server.statements.length < 5 ? fail('40001') : {},
+    );
+    await runStatement(dataSource, 'INSERT', []);
+    expect(pool.serials).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it('because it lost five races is reported as an outage', async () => {
+    const dataSource = await pool.start(() => failAlways('40P01'));
+    await expect(runStatement(dataSource, 'INSERT', [])).rejects.toMatchObject(
+      unavailable({ code: '40P01' }),
+    );
+    expect(pool.server.statements).toHaveLength(5);
+  });
+
+  it('because its connection broke is sent again on another one', async () => {
+    const dataSource = await pool.start(({ connection }) => {
+      if (connection.serial === 1) connection.cut();
+      return { rows: [{ id: 1 }] };
+    });
+    expect((await runStatement(dataSource, 'INSERT', [])).rows).toEqual([{ id: 1 }]);
+    expect(pool.serials).toEqual([1, 2]);
+  });
+});
