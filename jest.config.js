@@ -1,3 +1,5 @@
+import { packages } from './rolldown.config.js';
+
 /** Unit tests are beside the code (*.spec.ts); end-to-end tests are in test/ (*.e2e.ts). */
 export default {
   testEnvironment: './test/setup/environment.js',
@@ -5,7 +7,12 @@ export default {
   roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/bench'],
   testRegex: '\\.(spec|e2e)\\.ts$',
   extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: {
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    // The bundles of the build, as in production; Jest also loads them in a third of the time.
+    [`^(${packages.join('|')})$`]: '<rootDir>/dist/node_modules/$1/index.js',
+    '^(typeorm/error/QueryFailedError)\\.js$': '<rootDir>/dist/node_modules/$1.js',
+  },
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',

@@ -17,7 +17,8 @@ const NOT_INSTALLED = ['@fastify/static', /^@nestjs\/(microservices|websockets)\
 /** What the service imports besides the main file of a package. */
 const SINGLE_FILES = ['typeorm/error/QueryFailedError.js'];
 
-const packages = Object.keys(dependencies).filter((name) => !NOT_BUNDLED.includes(name));
+/** The packages that the build contains. */
+export const packages = Object.keys(dependencies).filter((name) => !NOT_BUNDLED.includes(name));
 
 /** Files that exist only here: each exports again what its package exports to Node. */
 const FACADES = resolve('facades');

@@ -1,24 +1,21 @@
 import process from 'node:process';
 import NodeImportEnvironment from '../setup/environment.js';
 
-/** For Stryker: one failed test is enough, and modules that Node keeps loaded learn which mutant is active. */
+/** For Stryker: one failed test is enough. */
 export default class MutationEnvironment extends NodeImportEnvironment {
-  constructor(config, context) {
-    super(config, context);
-    this.mutant = process.env.__STRYKER_ACTIVE_MUTANT__;
-  }
+  mutant = process.env.__STRYKER_ACTIVE_MUTANT__;
 
   async setup() {
     await super.setup();
-    // The object that the modules know: Stryker makes it, and the first module that is loaded keeps it.
-    globalThis.__stryker__ ??= this.global.__stryker__ ?? {};
-    globalThis.__stryker__.activeMutant = this.mutant;
+    // For the runner: Stryker counts there which test runs which mutant.
+    globalThis.__stryker__ = this.global.__stryker__;
   }
 
-  handleTestEvent({ name }, { rootDescribeBlock }) {
+  handleTestEvent({ name, test }, { rootDescribeBlock }) {
     if (this.mutant === undefined) return;
-    // A global variable, because Jest loads this module a second time, not as the runner does.
-    if (name === 'test_fn_failure' || name === 'hook_failure') {
+    // Jest reports the error of a hook with the tests, so they must not be skipped when it happens.
+    if (name === 'test_done' && test.errors.length > 0) {
+      // A global variable, because Jest loads this module a second time, not as the runner does.
       globalThis.detectedMutant = this.mutant;
     }
     if (globalThis.detectedMutant === this.mutant) skip(rootDescribeBlock);

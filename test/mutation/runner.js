@@ -35,35 +35,15 @@ export default class MutationRunner extends TestRunner {
     }
   }
 
-  /**
-   * Stryker takes for static what runs outside a test, and ignores it: a mutant there would need all modules to be loaded
-   * again. But hooks start the service for each end-to-end test file, so what ran in them counts as covered by its tests.
-   * The first of these files also loads the modules.
-   */
   async runAll(tests, watcher, options) {
     const mutantsOf = {};
-    const inHooks = new Set();
-    let areModulesLoaded = false;
     for (const test of tests) {
-      const namesBefore = new Set(Object.keys(coverage().perTest));
-      const staticBefore = { ...coverage().static };
+      const perTest = () => globalThis.__stryker__?.mutantCoverage?.perTest ?? {};
+      const before = new Set(Object.keys(perTest()));
       await super.runTests([test], watcher, options);
-      const { static: counts, perTest } = coverage();
-      const names = Object.keys(perTest).filter((name) => !namesBefore.has(name));
-      if (test.path.endsWith('.e2e.ts')) {
-        for (const id of areModulesLoaded ? Object.keys(counts) : []) {
-          const count = counts[id] - (staticBefore[id] ?? 0);
-          if (count === 0) continue;
-          inHooks.add(id);
-          for (const name of names) perTest[name][id] = (perTest[name][id] ?? 0) + count;
-        }
-        areModulesLoaded = true;
-      }
-      mutantsOf[test.path] = [...new Set(names.flatMap((name) => Object.keys(perTest[name])))];
+      const names = Object.keys(perTest()).filter((name) => !before.has(name));
+      mutantsOf[test.path] = [...new Set(names.flatMap((name) => Object.keys(perTest()[name])))];
     }
-    for (const id of inHooks) delete coverage().static[id];
     writeFileSync(COVERAGE_FILE, JSON.stringify(mutantsOf));
   }
 }
-
-const coverage = () => globalThis.__stryker__?.mutantCoverage ?? { static: {}, perTest: {} };

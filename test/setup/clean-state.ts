@@ -13,8 +13,8 @@ const GAUGES: readonly (readonly [name: string, state?: string])[] = [
   ['plant_store_database_connections', 'busy'],
 ];
 
-/** A busy machine needs several seconds to end what an idle one ends at once. Mutants often end nothing. */
-const LIMIT_MS = Number(process.env['TEST_RELEASE_LIMIT_MS'] ?? 20_000);
+/** A busy machine needs several seconds to end what an idle one ends at once. */
+const LIMIT_MS = 20_000;
 
 /** What this process holds open: descriptors, such as `12 socket:[345]`, and counts by kind, such as timers. */
 export interface ProcessState {

@@ -14,10 +14,10 @@ export interface UnitDatabase {
 export async function openUnitDatabase(
   entities: readonly (new () => object)[],
 ): Promise<UnitDatabase> {
-  const { url, close } = await openTestDatabase();
+  const empty = await openTestDatabase();
   // Ends only statements that hang: a busy machine needs several times as long as an idle one.
-  const { database } = readConfig({ DATABASE_TIMEOUT_MS: '60000', DATABASE_URL: url });
-  const config = { ...database, url };
+  const { database } = readConfig({ DATABASE_TIMEOUT_MS: '60000', DATABASE_URL: empty.url });
+  const config = { ...database, url: empty.url };
   await migrate(config, () => undefined);
   const options = migrationDatabaseOptions(config);
   const dataSource = await new DataSource({
@@ -29,7 +29,7 @@ export async function openUnitDatabase(
     dataSource,
     async close() {
       await dataSource.destroy();
-      await close();
+      await empty.close();
     },
   };
 }
