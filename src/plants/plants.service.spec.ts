@@ -89,13 +89,14 @@ describe('creating plants', () => {
         { id: 1n, name: 'x' },
         { id: 2n, name: 'c' },
         { id: 1n, ...a },
+        { id: 1n, name: 'y' },
       ),
-    ).toEqual([a, REFUSED, { name: 'c' }, a]);
+    ).toEqual([a, REFUSED, { name: 'c' }, a, REFUSED]);
     expect(await database.stored()).toEqual([
       { id: '1', ...a },
       { id: '2', name: 'c', tag: null },
     ]);
-    expect(await outcomes()).toEqual({ created: 2, repeated: 1, refused: 1 });
+    expect(await outcomes()).toEqual({ created: 2, repeated: 1, refused: 2 });
   });
 
   it('compares repeats that arrive with new plants with what is stored', async () => {
