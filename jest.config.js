@@ -10,7 +10,7 @@ export default {
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
     // The bundles of the build, as in production; Jest also loads them in a third of the time.
-    [`^(${packages.join('|')})$`]: '<rootDir>/dist/node_modules/$1/index.js',
+    [`^(${packages.join('|').replaceAll('.', '\\.')})$`]: '<rootDir>/dist/node_modules/$1/index.js',
     '^(typeorm/error/QueryFailedError)\\.js$': '<rootDir>/dist/node_modules/$1.js',
   },
   transform: {

@@ -23,8 +23,8 @@ export class IssuerKeys {
   private readonly remote;
   /** On the monotonic clock. */
   private nextAttemptAt = 0;
-  /** Whether the last attempt failed; undefined before the first one. */
-  private hasFailed: boolean | undefined;
+  /** Whether the last attempt failed. */
+  private hasFailed = false;
 
   constructor(private readonly issuer: string) {
     // jose gets the URL of the metadata; `fetchKeys` finds the URL of the keys there.
@@ -48,7 +48,7 @@ export class IssuerKeys {
       return await this.remote(header, token);
     } catch (error) {
       const cached = this.remote.jwks();
-      // An empty set of keys is a fault of the issuer, and no verdict about a token. With no set, no error is about one.
+      // An empty set of keys is a fault of the issuer, and no verdict about a token. An error about a token needs a set.
       if (isAboutToken(error) && cached!.keys.length > 0) throw error;
       const key = cached && (await createLocalJWKSet(cached)(header, token).catch(() => undefined));
       if (key !== undefined) return key;

@@ -96,7 +96,7 @@ async function takesWrites(server: DatabaseServer, config: ClientConfig): Promis
     const { rows } = await client.query<{ transaction_read_only: string }>(
       'SHOW transaction_read_only',
     );
-    return rows[0]!.transaction_read_only === 'off';
+    return rows[0]?.transaction_read_only === 'off';
   } finally {
     // Not awaited: a frozen server never closes its side.
     void client.end();

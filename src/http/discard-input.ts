@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** Discards everything that still arrives. Node would parse and keep every request; it undoes a pause. */
+/** Discards everything that still arrives. After a pause instead, Node would resume, and parse and keep every request. */
 export function discardInput(socket: Socket): void {
   socket.removeAllListeners('data');
   socket.on('data', () => undefined);

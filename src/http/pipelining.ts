@@ -52,7 +52,7 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
     const { queue } = connection;
     if (queue.length === MAX_PIPELINED) {
       connection.refusal = overloaded();
-      // Later requests would be ignored, so they are not even parsed.
+      // What arrives later would be ignored, so it is not even parsed.
       discardInput(socket);
     }
     queue.push(() => {
