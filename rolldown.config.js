@@ -43,6 +43,8 @@ const facades = {
 
 export default {
   platform: 'node',
+  // Rolldown would look for one in the folder of each file.
+  tsconfig: false,
   input: Object.fromEntries([
     ...packages.map((name) => [`${name}/index`, join(FACADES, name)]),
     ...SINGLE_FILES.map((file) => [file.replace(/\.js$/, ''), join(FACADES, file)]),
@@ -50,7 +52,9 @@ export default {
   external: [...NOT_BUNDLED, ...NOT_INSTALLED],
   plugins: [facades],
   output: {
-    dir: 'dist/node_modules',
+    // The build moves it to dist/node_modules: meanwhile, Nest empties dist.
+    dir: 'dist-packages',
+    cleanDir: true,
     chunkFileNames: '.chunks/[name].js',
     // Decorators need reflect-metadata, which must run before them, as without a bundle.
     strictExecutionOrder: true,
