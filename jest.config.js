@@ -1,4 +1,6 @@
-import { packages } from './rolldown.config.js';
+import { packages, singleFiles } from './rolldown.config.js';
+
+const escaped = (names) => names.join('|').replaceAll('.', '\\.');
 
 /** Unit tests are beside the code (*.spec.ts); end-to-end tests are in test/ (*.e2e.ts). */
 export default {
@@ -10,8 +12,8 @@ export default {
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
     // The bundles of the build, as in production; Jest also loads them in a third of the time.
-    [`^(${packages.join('|').replaceAll('.', '\\.')})$`]: '<rootDir>/dist/node_modules/$1/index.js',
-    '^(typeorm/error/QueryFailedError)\\.js$': '<rootDir>/dist/node_modules/$1.js',
+    [`^(${escaped(packages)})$`]: '<rootDir>/dist/node_modules/$1/index.js',
+    [`^(${escaped(singleFiles)})$`]: '<rootDir>/dist/node_modules/$1',
   },
   transform: {
     '^.+\\.ts$': [

@@ -15,7 +15,7 @@ const NOT_BUNDLED = ['@electric-sql/pglite', 'swagger-ui-dist'];
 const NOT_INSTALLED = ['@fastify/static', /^@nestjs\/(microservices|websockets)\b/];
 
 /** Files that the service imports besides the main file of a package. */
-const SINGLE_FILES = ['typeorm/error/QueryFailedError.js'];
+export const singleFiles = ['typeorm/error/QueryFailedError.js'];
 
 /** The packages that the build contains. */
 export const packages = Object.keys(dependencies).filter((name) => !NOT_BUNDLED.includes(name));
@@ -47,7 +47,7 @@ export default {
   tsconfig: false,
   input: Object.fromEntries([
     ...packages.map((name) => [`${name}/index`, join(FACADES, name)]),
-    ...SINGLE_FILES.map((file) => [file.replace(/\.js$/, ''), join(FACADES, file)]),
+    ...singleFiles.map((file) => [file.replace(/\.js$/, ''), join(FACADES, file)]),
   ]),
   external: [...NOT_BUNDLED, ...NOT_INSTALLED],
   plugins: [facades],

@@ -195,6 +195,16 @@ describe('./plant-store', () => {
       expect(await command()).toMatchObject(notBuilt);
     });
 
+    it('runs the build when the packages were replaced by those for production', async () => {
+      expect(await command()).toMatchObject(built);
+      await rm(join(folder, 'node_modules'));
+      await mkdir(join(folder, 'node_modules'));
+      await writeFile(join(folder, 'node_modules/.package-lock.json'), '{}');
+      const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
+      const run = runProgram(join(folder, 'plant-store'), [], { PATH: path });
+      expect(await finished(run)).toEqual({ ...notBuilt, stdout: 'a result\n' });
+    });
+
     it('npm start builds in the same cases, and reports that on standard error, not in the log', async () => {
       expect(await start()).toEqual({ ...built, stdout: 'the log\n' });
       expect(await start()).toEqual({ ...notBuilt, stdout: 'the log\n' });

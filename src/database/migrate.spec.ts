@@ -1,29 +1,26 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { emptyDatabase, LOCK, stepsOf } from '../../test/setup/empty-database.js';
+import { useResources } from '../../test/setup/resources.js';
 import {
-  startScriptedPostgres,
+  openScriptedPostgres,
   type Script,
   type ScriptedPostgres,
 } from '../../test/setup/scripted-postgres.js';
 import { readConfig } from '../config/config.js';
 import { migrate } from './prepare-database.js';
 
-let resources = new AsyncDisposableStack();
+const resources = useResources();
 let server: ScriptedPostgres;
 let messages: string[] = [];
 
 const log = (message: string) => void messages.push(message);
 
-afterEach(async () => {
-  await resources.disposeAsync();
-  resources = new AsyncDisposableStack();
+afterEach(() => {
   messages = [];
 });
 
 async function start(script: Script): Promise<void> {
-  const started = await startScriptedPostgres(script);
-  server = started;
-  resources.defer(() => started.close());
+  server = await openScriptedPostgres(resources, script);
 }
 
 const configFor = () => ({ ...readConfig({}).database, url: server.url });

@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { emptyDatabase, LOCK, stepsOf } from '../../test/setup/empty-database.js';
 import { importWithHeldWaits } from '../../test/setup/held-waits.js';
+import { useResources } from '../../test/setup/resources.js';
 import {
-  startScriptedPostgres,
+  openScriptedPostgres,
   type Script,
   type ScriptedPostgres,
 } from '../../test/setup/scripted-postgres.js';
@@ -13,22 +14,18 @@ const { prepareDatabase } = await importWithHeldWaits(() => import('./prepare-da
 
 const fail = (code: string) => ({ error: { code } });
 
-let resources = new AsyncDisposableStack();
+const resources = useResources();
 let server: ScriptedPostgres;
 let messages: string[] = [];
 
 const log = (message: string) => void messages.push(message);
 
-afterEach(async () => {
-  await resources.disposeAsync();
-  resources = new AsyncDisposableStack();
+afterEach(() => {
   messages = [];
 });
 
 async function start(script: Script): Promise<void> {
-  const started = await startScriptedPostgres(script);
-  server = started;
-  resources.defer(() => started.close());
+  server = await openScriptedPostgres(resources, script);
 }
 
 function configFor(settings: Partial<DatabaseConfig> = {}): DatabaseConfig {

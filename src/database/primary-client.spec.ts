@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Client, type ClientConfig } from 'pg';
+import { useResources } from '../../test/setup/resources.js';
 import { holdTimers } from '../../test/setup/scripted-pool.js';
 import {
-  startScriptedPostgres,
+  openScriptedPostgres,
   type Script,
   type ScriptedPostgres,
   type Statement,
@@ -16,19 +17,11 @@ const TIMEOUT_MS = 3000;
 const SHARE_MS = 1000;
 
 describe('primaryClient', () => {
-  let resources = new AsyncDisposableStack();
+  // Before the resources are closed, which takes time: Jest calls these hooks in their order.
+  afterEach(() => void jest.useRealTimers());
+  const resources = useResources();
 
-  afterEach(async () => {
-    jest.useRealTimers();
-    await resources.disposeAsync();
-    resources = new AsyncDisposableStack();
-  });
-
-  async function start(script?: Script): Promise<ScriptedPostgres> {
-    const server = await startScriptedPostgres(script);
-    resources.defer(() => server.close());
-    return server;
-  }
+  const start = (script?: Script) => openScriptedPostgres(resources, script);
 
   /** Reports its state to whoever looks for the primary. */
   function startIn(state: { isPrimary: boolean }): Promise<ScriptedPostgres> {

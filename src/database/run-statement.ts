@@ -84,10 +84,7 @@ async function query<Row extends object>(
  * The functions that report a cancelled wait for standbys, as a warning: that of Postgres, and that with which a
  * coordinator of Citus passes on the warnings of its workers. The text of the warning is translated.
  */
-const REPORTS_CANCELLED_WAIT: readonly (string | undefined)[] = [
-  'SyncRepWaitForLSN',
-  'DefaultCitusNoticeReceiver',
-];
+const REPORTS_CANCELLED_WAIT = ['SyncRepWaitForLSN', 'DefaultCitusNoticeReceiver'];
 
 /** SQLSTATE of a warning without a code of its own. */
 const WARNING = '01000';
@@ -106,7 +103,7 @@ async function queryReplicated<Row extends object>(
   let isReplicated = true;
   const onNotice = ({
     code,
-    routine,
+    routine = '',
   }: {
     code?: string | undefined;
     routine?: string | undefined;

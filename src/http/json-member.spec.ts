@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { plainToInstance } from 'class-transformer';
 import { JsonMember } from './json-member.js';
 
-/** What the field of a DTO gets for a member of the JSON. */
+/** Makes a DTO from the JSON `{ name: value }`, and returns its field `name`. */
 function fieldFor(value: unknown): unknown {
   class Thing {
     @JsonMember()

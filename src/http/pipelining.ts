@@ -52,7 +52,7 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
     const { queue } = connection;
     if (queue.length === MAX_PIPELINED) {
       connection.refusal = overloaded();
-      // What arrives later would be ignored, so it is not even parsed.
+      // Requests after this one get no response, so their bytes are discarded.
       discardInput(socket);
     }
     queue.push(() => {

@@ -1,21 +1,20 @@
 import { afterEach, jest } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { startScriptedPostgres, type Script, type ScriptedPostgres } from './scripted-postgres.js';
+import { useResources, type Resources } from './resources.js';
+import { openScriptedPostgres, type Script, type ScriptedPostgres } from './scripted-postgres.js';
 
 /** The time limit of a statement. */
 export const TIMEOUT_MS = 1500;
 
 /** A scripted server and pools of connections to it, for one test at a time. */
 export class ScriptedPool {
-  private resources = new AsyncDisposableStack();
+  private readonly resources: Resources;
   private current: ScriptedPostgres | undefined;
 
   constructor() {
-    afterEach(async () => {
-      jest.useRealTimers();
-      await this.resources.disposeAsync();
-      this.resources = new AsyncDisposableStack();
-    });
+    // Before the resources are closed, which takes time: Jest calls these hooks in their order.
+    afterEach(() => void jest.useRealTimers());
+    this.resources = useResources();
   }
 
   get server(): ScriptedPostgres {
@@ -34,8 +33,7 @@ export class ScriptedPool {
 
   /** Starts the server, and opens a pool. */
   async start(run?: Script['run'], poolSize = 1): Promise<DataSource> {
-    this.current = await startScriptedPostgres({ run });
-    this.resources.defer(() => this.server.close());
+    this.current = await openScriptedPostgres(this.resources, { run });
     return this.open(poolSize);
   }
 

@@ -9,6 +9,7 @@ import {
   readParameters,
   type Reply,
 } from './postgres-messages.js';
+import type { Resources } from './resources.js';
 
 /** A statement that a client sent. */
 export interface Statement {
@@ -133,4 +134,14 @@ async function serve(
       socket.end();
     }
   }
+}
+
+/** Starts a server that is closed with the resources. */
+export async function openScriptedPostgres(
+  resources: Resources,
+  script?: Script,
+): Promise<ScriptedPostgres> {
+  const server = await startScriptedPostgres(script);
+  resources.defer(() => server.close());
+  return server;
 }
