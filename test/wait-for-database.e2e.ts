@@ -1,10 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readConfig } from '../src/config/config.js';
 import { prepareDatabase } from '../src/database/prepare-database.js';
 import { attempt, endAttempts } from './setup/attempts.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
 import { isOnServer, openTestDatabase, type TestDatabase } from './setup/database.js';
-import { until } from './setup/until.js';
 
 describe('a start while the database is away', () => {
   let database: TestDatabase;
@@ -41,35 +40,6 @@ describe('a start while the database is away', () => {
   it('waits until it is back', async () => {
     expect(await prepare(86_400_000, () => proxy.restore())).toMatchObject({ isPrepared: true });
     expect(await database.query('SELECT 1 FROM plants')).toEqual([]);
-  });
-
-  it('reports one reason once, and not at every attempt', async () => {
-    const { messages, isPrepared } = await prepare(3500);
-    expect(messages).toEqual([expect.stringContaining('Waiting for the database at 127.0.0.1:')]);
-    expect(isPrepared).toBe(false);
-  });
-
-  it('reports a reason again after half a minute', async () => {
-    const now = performance.now.bind(performance);
-    let ahead = 0;
-    const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
-    const { messages } = await prepare(75_000, () => (ahead += 30_000));
-    clock.mockRestore();
-    expect(messages).toHaveLength(3);
-  });
-
-  it('waits as long as it should when the date is set ahead', async () => {
-    const now = Date.now.bind(Date);
-    let ahead = 0;
-    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + ahead);
-    const { isPrepared } = await prepare(60_000, () => {
-      ahead = 3_600_000;
-      const made = proxy.connections;
-      // The next attempt fails, so that the time limit is checked with the new date.
-      void until(() => proxy.connections > made).then(() => proxy.restore());
-    });
-    clock.mockRestore();
-    expect(isPrepared).toBe(true);
   });
 
   // On a server, each connection has its own settings.

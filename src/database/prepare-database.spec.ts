@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { emptyDatabase, LOCK, stepsOf } from '../../test/setup/empty-database.js';
 import { importWithHeldWaits } from '../../test/setup/held-waits.js';
 import { useResources } from '../../test/setup/resources.js';
@@ -59,6 +59,20 @@ describe('prepareDatabase', () => {
       cause: { code: '57P03' },
     });
     expect(server.connections).toHaveLength(4);
+  });
+
+  it('waits as long as it should when the date is set ahead', async () => {
+    await start({
+      ...emptyDatabase(),
+      login: ({ serial }) => (serial < 3 ? fail('57P03') : undefined),
+    });
+    const anHourLater = Date.now() + 3_600_000;
+    await prepareDatabase(configFor({ startTimeout: 3000 }), (message) => {
+      log(message);
+      jest.spyOn(Date, 'now').mockReturnValue(anHourLater);
+    });
+    expect(messages).toHaveLength(1);
+    expect(stepsOf(server)).toContain('CREATE TABLE plants');
   });
 
   it('logs the reason for the wait every half a minute', async () => {
