@@ -10,6 +10,9 @@ import { until } from './setup/until.js';
 
 const LIMIT = 5;
 
+const WAVES = 30;
+const CLIENTS = 100;
+
 /** A request releases its resources when it ends, however its client disconnects. */
 describe('a client that resets its connection', () => {
   let service: TestService;
@@ -98,11 +101,13 @@ describe('a client that resets its connection', () => {
       await closed;
     }
 
-    for (let wave = 0; wave < 60; wave++) {
+    for (let wave = 0; wave < WAVES; wave++) {
       const unseen = await tokens.create(`wave ${wave}`);
-      await Promise.all(Array.from({ length: 50 }, (_, i) => visit(unseen, wave * 1000 + i * 10)));
+      await Promise.all(
+        Array.from({ length: CLIENTS }, (_, i) => visit(unseen, wave * 10_000 + i * 10)),
+      );
     }
-    console.info(`${60 * 50} connections, seed ${seed}`);
+    console.info(`${WAVES * CLIENTS} connections, seed ${seed}`);
     await expectAllReleased();
   });
 });
