@@ -32,5 +32,5 @@ export default {
   // Ends only tests that hang: a busy machine needs several times as long as an idle one.
   testTimeout: 60_000,
   // More than the two cores of the smallest machine, because tests mostly wait for processes and databases.
-  maxWorkers: 3,
+  maxWorkers: 5,
 };
