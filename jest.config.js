@@ -31,6 +31,6 @@ export default {
   globalTeardown: './test/setup/global-teardown.ts',
   // Ends only tests that hang: a busy machine needs several times as long as an idle one.
   testTimeout: 60_000,
-  // More than the two cores of the smallest machine, because tests mostly wait for processes and databases.
+  // Tests often wait for processes and databases: on two cores, three test files at a time leave a fifth of them idle.
   maxWorkers: 5,
 };

@@ -102,9 +102,12 @@ describe('a client that resets its connection', () => {
     }
 
     for (let wave = 0; wave < WAVES; wave++) {
-      const unseen = await tokens.create(`wave ${wave}`);
+      const unseen = [
+        await tokens.create(`even clients of wave ${wave}`),
+        await tokens.create(`odd clients of wave ${wave}`),
+      ];
       await Promise.all(
-        Array.from({ length: CLIENTS }, (_, i) => visit(unseen, wave * 10_000 + i * 10)),
+        Array.from({ length: CLIENTS }, (_, i) => visit(unseen[i % 2]!, wave * 1000 + i * 10)),
       );
     }
     console.info(`${WAVES * CLIENTS} connections, seed ${seed}`);

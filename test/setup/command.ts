@@ -34,8 +34,7 @@ export function runCommand(
   cwd = ROOT,
 ): Command {
   // A program that lives for seconds would spend a third of its processor time on optimizing the embedded Postgres.
-  const flags = ['--liftoff-only'];
-  return runProgram(process.execPath, [...flags, join(ROOT, script!), ...args], env, cwd);
+  return runProgram(process.execPath, ['--liftoff-only', join(ROOT, script!), ...args], env, cwd);
 }
 
 /** @param cwd the working directory, by default the root of the project */
