@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { describeApp } from '../src/app.js';
-import { ErrorCode, statusOf } from '../src/errors/error-codes.js';
+import { ErrorCode, statusOf, type ErrorName } from '../src/errors/error-codes.js';
 import { sendRaw } from './setup/raw-http.js';
 import { startIssuer, type Issuer } from './setup/issuer.js';
 import { startService, type TestResponse, type TestService } from './setup/service.js';
@@ -36,7 +36,7 @@ describe('the examples of errors in the OpenAPI document', () => {
 
   const withToken = (token: string) => service.post(PLANT, { authorization: `Bearer ${token}` });
 
-  const requests: readonly [keyof typeof ErrorCode, () => Promise<TestResponse>][] = [
+  const requests: readonly [ErrorName, () => Promise<TestResponse>][] = [
     ['bodyMissing', () => service.post('')],
     ['unsupportedMediaType', () => service.post('{}', { 'content-type': 'text/plain' })],
     ['bodyTooLarge', () => service.post(' '.repeat(64 * 1024 + 1))],
@@ -119,7 +119,7 @@ describe('the examples of errors in the OpenAPI document', () => {
     const examples = statuses.flatMap((status) =>
       Object.keys(documented[status]!.content['application/json']!.examples!),
     );
-    const numbers = examples.map((name) => ErrorCode[name as keyof typeof ErrorCode]);
+    const numbers = examples.map((name) => ErrorCode[name as ErrorName]);
     expect(numbers.sort()).toEqual(expected.sort());
   });
 });

@@ -2,8 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { readConfig, settings } from '../src/config/config.js';
-import { ErrorCode, statusOf } from '../src/errors/error-codes.js';
-import { ERROR_MEANINGS } from '../src/openapi/description.js';
+import { ERROR_MEANINGS, ErrorCode, statusOf, type ErrorName } from '../src/errors/error-codes.js';
 
 const readme = readFileSync('README.md', 'utf8');
 
@@ -93,7 +92,7 @@ describe('the documentation is complete', () => {
   });
 
   it('the table of the README has each error once, in the words of the OpenAPI document', () => {
-    const names = Object.keys(ErrorCode) as (keyof typeof ErrorCode)[];
+    const names = Object.keys(ErrorCode) as ErrorName[];
     expect(tableBelow('Errors')).toEqual(
       names
         .sort((a, b) => ErrorCode[a] - ErrorCode[b])

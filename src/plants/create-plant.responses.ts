@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiOkResponse, ApiResponse } from '@nestjs/swagger';
 import { databaseUnavailable } from '../database/run-statement.js';
-import { ErrorCode } from '../errors/error-codes.js';
+import { ERROR_MEANINGS, ErrorCode, type ErrorName } from '../errors/error-codes.js';
 import { ErrorDto } from '../errors/error.dto.js';
 import {
   internal,
@@ -18,7 +18,6 @@ import { parseBody } from '../http/json-body.js';
 import { checkMediaType } from '../http/media-type.js';
 import { bodyTooLarge } from '../http/read-body.js';
 import { validate } from '../http/validate.js';
-import { ERROR_MEANINGS } from '../openapi/description.js';
 import { headers } from '../openapi/headers.js';
 import { NewPlant, Plant } from './dto/plant.js';
 import { idTaken } from './plants.service.js';
@@ -89,7 +88,7 @@ function errorResponse(
 }
 
 function exampleOf({ code, message }: ServiceError) {
-  const names = Object.keys(ErrorCode) as (keyof typeof ErrorCode)[];
+  const names = Object.keys(ErrorCode) as ErrorName[];
   const name = names.find((it) => ErrorCode[it] === code)!;
   const summary = `${code}: ${ERROR_MEANINGS[name].when}`;
   return [name, { summary, value: { error: code, message } }] as const;
