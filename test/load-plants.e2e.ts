@@ -336,7 +336,7 @@ describe('plants load', () => {
     expect(piped.stderr).not.toMatch(/%|left/);
   });
 
-  it('shows as long as it is paused that it waits', async () => {
+  it('shows the reason for as long as it waits', async () => {
     gateway.faults.push({ status: 429, retryAfter: '1' });
     const { stderr } = await load([await someLines()], { isTerminal: true });
     expect(stderr).toMatch(/[-=] \d+ stored, 0 refused, waiting: 429/);

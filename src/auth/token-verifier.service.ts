@@ -10,7 +10,7 @@ import { FailedAttempts } from './failed-attempts.js';
 import { JwtVerifier } from './jwt-verifier.js';
 import { VerdictCache, type Verdict } from './verdict-cache.js';
 
-/** The interval in the condition of RECORD_USE: with a shorter one, the statement would often change nothing. */
+/** The statement RECORD_USE stores a use once in this time: sent more often, it would change nothing. */
 const USE_INTERVAL_MS = 60_000;
 
 /** How tokens of one format are looked up and limited. */

@@ -28,8 +28,8 @@ async function serve({ worker, config }: WorkerSettings): Promise<void> {
   });
   process.on('disconnect', () => {
     logger.error('This worker stops: the primary is gone.');
-    // Without a delay: a new primary may be waiting for the port.
     for (const { reject } of scrapes) reject(shuttingDown());
+    // Without a delay: a new primary may be waiting for the port.
     void stop({ ...config.http, shutdownDelay: 0 });
   });
   const { endpoint } = config.tracing;

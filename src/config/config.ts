@@ -117,7 +117,7 @@ const environment = settings
       url: env.DATABASE_URL,
       dataDir: resolve(env.DATA_DIR),
       poolSize: env.DATABASE_POOL_SIZE,
-      /** undefined, as for the number of batches: chosen by where the database keeps the plants. */
+      /** undefined: chosen by BatchLimitsService; the number of batches, too. */
       batchSize: env.DATABASE_BATCH_SIZE,
       batchesInFlight: env.DATABASE_BATCHES,
       timeout: env.DATABASE_TIMEOUT_MS,

@@ -27,8 +27,8 @@ export function primaryClient(
   servers: readonly DatabaseServer[],
   timeout: number,
 ): new (config: ClientConfig) => Client {
-  // One share for each server, and one for the connection to the primary.
-  const share = Math.floor(timeout / (servers.length + 1));
+  // The search asks each server, and then the client connects to the primary.
+  const timeoutOfEach = Math.floor(timeout / (servers.length + 1));
   let latest: DatabaseServer | undefined;
   let search: Promise<DatabaseServer> | undefined;
   const clients = new Set<Client>();
@@ -36,10 +36,14 @@ export function primaryClient(
   const find = async (config: ClientConfig) => {
     const others = servers.filter((server) => server !== latest);
     const found = await findPrimary(latest === undefined ? others : [latest, ...others], (server) =>
-      takesWrites(server, { ...config, connectionTimeoutMillis: share, query_timeout: share }),
+      takesWrites(server, {
+        ...config,
+        connectionTimeoutMillis: timeoutOfEach,
+        query_timeout: timeoutOfEach,
+      }),
     );
     if (found !== latest) {
-      // The former primary may be frozen, and take writes again later that its successor never gets.
+      // The former primary may be frozen. When it goes on, it could accept writes that the new primary never gets.
       for (const client of clients) client.connection.stream.destroy();
       latest = found;
     }

@@ -81,8 +81,8 @@ async function query<Row extends object>(
 }
 
 /**
- * The functions that report a cancelled wait for standbys, as a warning: that of Postgres, and that with which a
- * coordinator of Citus passes on the warnings of its workers. The text of the warning is translated.
+ * The functions that warn of a cancelled wait for standbys: the one of Postgres, and the one of a Citus coordinator that
+ * forwards the warnings of its workers. They are compared by function because the text is translated.
  */
 const REPORTS_CANCELLED_WAIT = ['SyncRepWaitForLSN', 'DefaultCitusNoticeReceiver'];
 

@@ -48,7 +48,7 @@ const INSPECT = `
     ) AS forbidden`;
 
 /**
- * Looks for a reason why the database cannot serve requests until an operator changes something. A schema that is newer than this version is accepted: see
+ * Finds a problem that only an operator can solve. A schema that is newer than this version is none: see
  * docs/operations.md.
  *
  * @param needed all privileges that requests need

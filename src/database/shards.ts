@@ -4,7 +4,7 @@ import { runStatement } from './run-statement.js';
 /** The list of distributed tables, which only the extension Citus has. */
 const FIND_LIST = `SELECT to_regclass('pg_dist_partition') IS NOT NULL AS "isThere"`;
 
-/** Finds a table in this list that is distributed by a hash. Others have all their rows in one place, or are rare. */
+/** Finds a table that is distributed by hash. Any other table is treated as one table, also those that Citus distributes otherwise. */
 export const FIND_TABLE = `
   SELECT 1 FROM pg_dist_partition
   WHERE logicalrelid = to_regclass($1) AND partmethod = 'h'`;

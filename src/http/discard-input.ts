@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** Discards everything that still arrives. After a pause instead, Node would resume, and parse and keep every request. */
+/** Discards all later data. A pause is not enough: Node would resume the socket, and parse and keep more requests. */
 export function discardInput(socket: Socket): void {
   socket.removeAllListeners('data');
   socket.on('data', () => undefined);

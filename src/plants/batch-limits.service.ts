@@ -27,11 +27,11 @@ const RETRY_INTERVAL_MS = 1000;
 export class BatchLimitsService implements OnApplicationBootstrap, OnModuleDestroy {
   readonly limits: BatchLimits<NewPlant>;
   private shards: Shards | undefined;
-  private isLooking = false;
+  private isFinding = false;
   private isStopped = false;
-  /** Whether the last look failed, which is logged once. */
-  private isUnknown = false;
-  /** Set after a look that failed, until the next one. */
+  /** Whether the last attempt failed: only the first failure is logged. */
+  private hasFailed = false;
+  /** Set after an attempt that failed, until the next one. */
   private retry: NodeJS.Timeout | undefined;
 
   constructor(
@@ -53,8 +53,8 @@ export class BatchLimitsService implements OnApplicationBootstrap, OnModuleDestr
 
   async onApplicationBootstrap(): Promise<void> {
     // A new connection may lead to another database, for example after a fail-over.
-    this.plants.onConnect(() => void this.look());
-    await this.look();
+    this.plants.onConnect(() => void this.findShards());
+    await this.findShards();
   }
 
   /** Afterwards, the pool is closed. */
@@ -77,15 +77,15 @@ export class BatchLimitsService implements OnApplicationBootstrap, OnModuleDestr
     };
   }
 
-  private async look(): Promise<void> {
-    // Looking may itself make a connection. In an outage, each failed statement leads to a new connection.
-    if (this.isStopped || this.isLooking || this.retry !== undefined) return;
-    this.isLooking = true;
+  private async findShards(): Promise<void> {
+    // The statement may itself make a connection. In an outage, each failed statement leads to a new connection.
+    if (this.isStopped || this.isFinding || this.retry !== undefined) return;
+    this.isFinding = true;
     try {
       const before = this.shards?.count;
       this.shards = await this.plants.findShards();
       const { size, inFlight } = Object.assign(this.limits, this.choose());
-      this.isUnknown = false;
+      this.hasFailed = false;
       const count = this.shards?.count;
       if (count === before) return;
       const place = count === undefined ? 'in one table' : `distributed over ${count} shards`;
@@ -93,17 +93,17 @@ export class BatchLimitsService implements OnApplicationBootstrap, OnModuleDestr
         `The plants are ${place}: batches of up to ${size} plants, ${inFlight} at a time.`,
       );
     } catch (error) {
-      if (!this.isUnknown) {
+      if (!this.hasFailed) {
         this.logger.warn({ err: error }, 'It is unknown whether the plants are distributed.');
       }
-      this.isUnknown = true;
+      this.hasFailed = true;
       if (this.isStopped) return;
       this.retry = setTimeout(() => {
         this.retry = undefined;
-        void this.look();
+        void this.findShards();
       }, RETRY_INTERVAL_MS).unref();
     } finally {
-      this.isLooking = false;
+      this.isFinding = false;
     }
   }
 }

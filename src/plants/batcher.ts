@@ -67,9 +67,9 @@ export class Batcher<Item, Outcome> {
 
   /**
    * @returns the outcome of this item
-   * @throws ServiceError overloaded when the queue is full, or this item was in it for too long; a ServiceError of
-   *   `run` for any batch of its group, if the database is away; another error of `run` for a batch of this item alone, or for its
-   *   last batch, if no time is left to send it alone
+   * @throws ServiceError overloaded when the queue is full, or this item was in it for too long
+   * @throws ServiceError of `run` for any batch of the item's group: the database is unavailable
+   * @throws Error of `run` for a batch of this item alone, or for its last batch if no time is left to send it alone
    */
   add(item: Item): Promise<Outcome> {
     if (this.queueLength >= this.limits.queued) return Promise.reject(overloaded());

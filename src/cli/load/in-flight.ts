@@ -1,7 +1,7 @@
 /** More requests than this add nothing: the service stores up to 256 plants in one batch. */
 const MAX_IN_FLIGHT = 256;
 
-/** After a refusal, so many requests must succeed, for each one in flight, before one more is in flight. */
+/** After a refusal, the limit grows by one when the service has accepted this many times as many requests as the limit. */
 const SLOW_GROWTH = 16;
 
 /**

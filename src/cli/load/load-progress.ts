@@ -21,7 +21,7 @@ export class LoadProgress {
   refused = 0;
   /** The number of the last line that was read. */
   line = 0;
-  /** Why the service is waited for; empty if it is not. */
+  /** The reason for the present pause; empty while plants are sent. */
   waitingFor = '';
   private end = 0;
   private activeMs = 0;

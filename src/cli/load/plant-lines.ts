@@ -102,9 +102,9 @@ async function* readJsonLines(blocks: AsyncIterable<Buffer>): AsyncGenerator<Pla
 
 async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine> {
   let header: string[] | undefined;
-  /** Each one is counted by csv-parse as a line of its own. */
+  /** Those inside values, each of which csv-parse counts as a line. */
   let carriageReturns = 0;
-  /** The line after the last record, less the number of empty lines so far. */
+  /** The number of the line after the last record, minus the empty lines before it. */
   let following = 1;
   const options: Options<PlantLine, string[]> = {
     bom: true,

@@ -22,7 +22,7 @@ await once(server.listen(socket), 'listening');
 parentPort!.once('message', () => void stop());
 parentPort!.postMessage('listening');
 
-/** The first message asks for it. Connections that are still open keep the thread running, so it ends itself. */
+/** The main thread asks for it with its first message. Open connections would keep the thread running, so it exits. */
 async function stop(): Promise<void> {
   server.close();
   await database.close();
