@@ -1,6 +1,9 @@
 /** The direction of imports, as docs/architecture.md draws it. */
 const modules = 'plants|auth|health|metrics';
 
+const programs =
+  '^src/(main|cli|cluster/worker|database/data-source|database/embedded/postgres-thread)\\.ts$';
+
 module.exports = {
   forbidden: [
     {
@@ -30,6 +33,18 @@ module.exports = {
       to: { path: `^src/(${modules})/` },
     },
     {
+      name: 'records-do-not-know-foundations',
+      severity: 'error',
+      from: { path: '^src/(logging|tracing)/' },
+      to: { path: '^src/', pathNot: '^src/(logging|tracing|errors|config)/' },
+    },
+    {
+      name: 'folders-do-not-know-what-starts-and-stops-the-app',
+      severity: 'error',
+      from: { path: '^src/[^/]+/', pathNot: '^src/(cli|cluster)/' },
+      to: { path: '^src/(cli|cluster)/|^src/(serve|shutdown|start-errors)\\.ts$' },
+    },
+    {
       name: 'plants-do-not-know-auth',
       comment: 'The guard judges the token before the service handles a plant.',
       severity: 'error',
@@ -56,7 +71,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: '^src/(app\\.ts|(auth|http|errors|logging|openapi)/)',
+        pathNot: '^src/(app\\.ts|(http|errors|openapi)/)',
       },
       to: { path: 'node_modules/(@types/)?express(-serve-static-core)?/' },
     },
@@ -100,14 +115,10 @@ module.exports = {
     },
     {
       name: 'no-unused-files',
-      comment: 'A file that nothing imports is dead.',
+      comment: 'A file that no program needs is dead.',
       severity: 'error',
-      from: {
-        orphan: true,
-        pathNot:
-          '\\.spec\\.ts$|\\.(e2e|browser|server)\\.ts$|^src/(main|cli)\\.ts$|data-source\\.ts$|^src/openapi/page/',
-      },
-      to: {},
+      from: { path: programs },
+      to: { path: '^src/.*\\.ts$', pathNot: `\\.spec\\.ts$|${programs}`, reachable: false },
     },
   ],
   options: {
