@@ -311,7 +311,7 @@ describe('metrics', () => {
     return [...new Set(names.map((name) => name.replace(/_(bucket|sum|count)$/, '')))].sort();
   };
 
-  it('are all on the dashboard, which has no others; nor have the alerts', async () => {
+  it('are all on the dashboard; the dashboard and the alerts use no others', async () => {
     const { body } = await service.request('/metrics', {
       headers: { authorization: `Bearer ${service.token}` },
     });

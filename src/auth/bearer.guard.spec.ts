@@ -70,7 +70,7 @@ describe('a request to a route that is not public', () => {
     ).toMatchObject(MISSING);
   });
 
-  it('with a token in the header and in the query is judged by that in the header', async () => {
+  it('with a token in the header and in the query is judged by the token in the header', async () => {
     const path = `/?access_token=${guarded.token}`;
     expect(await guarded.callerOf(`Bearer ${guarded.token}`, { path })).toEqual(GARDENER);
     expect(await guarded.callerOf('Bearer abc', { path })).toMatchObject(INVALID);

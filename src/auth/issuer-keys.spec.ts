@@ -122,7 +122,7 @@ describe('the keys of an issuer', () => {
     await expect(find(withdrawn)).rejects.toThrow(errors.JWKSNoMatchingKey);
   });
 
-  it('are used longer while the issuer cannot be reached, but tell nothing about other keys then', async () => {
+  it('are used longer while the issuer cannot be reached; whether another key exists is then unknown', async () => {
     await findKey();
     issuer.setDown(true);
     await advance(MAX_AGE_MS);

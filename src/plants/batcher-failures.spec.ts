@@ -69,7 +69,7 @@ describe('while the database is away', () => {
     expect(outcomes[3]).toBe(40);
   });
 
-  it('items that were to be sent alone fail, too', async () => {
+  it('items that waited to be sent alone fail, too', async () => {
     const { add, fail, sent, outcomes } = controlledBatcher();
     await add(1, 2);
     await fail(0, ONE_OF_THEM);

@@ -19,12 +19,12 @@ export class PlantsService {
 
   constructor(
     private readonly plants: PlantsRepository,
-    private readonly sending: BatchLimitsService,
+    private readonly batchLimits: BatchLimitsService,
     registry: Registry,
   ) {
     this.batcher = new Batcher(
       (batch) => this.store(batch),
-      sending.limits,
+      batchLimits.limits,
       new BatchMetrics(registry, () => this.batcher.queueLength),
     );
     this.outcomes = new Counter({
@@ -55,7 +55,7 @@ export class PlantsService {
     for (const plant of plants) {
       if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
     }
-    const inserted = await this.plants.insert([...firsts.values()], this.sending.isByShard);
+    const inserted = await this.plants.insert([...firsts.values()], this.batchLimits.isByShard);
     if (inserted.length === plants.length) return plants.map(() => 'created');
 
     const created = new Set(inserted);

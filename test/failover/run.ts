@@ -15,7 +15,7 @@ import { createReport, labelOf, type FaultRecord, type Report } from './report.j
 /** Far longer than any outage of the cluster, so that a service that takes longer needs help. */
 const RECOVERY_SECONDS = 60;
 
-/** So many acknowledgments are a recovery. */
+/** The service has recovered after this number of acknowledgments. */
 const RECOVERED = 20;
 
 const SHORTEST_PAUSE_MS = 1000;

@@ -4,7 +4,7 @@ import { waitFor } from '../setup/program.js';
 
 const RESTART_SECONDS = 60;
 
-/** So many times, Postgres needs another file for its log, and finds no place for one. */
+/** How often Postgres is made to need another file for its log, for which it finds no place. */
 const LOG_SWITCHES = 10;
 
 /** Makes Postgres ask for a file that it cannot have, after which it ends. */

@@ -21,7 +21,7 @@ import { Service } from './service.js';
 /** Far longer than any fault lasts, so that a service that takes longer needs help. */
 const RECOVERY_SECONDS = 60;
 
-/** So many acknowledgments are a recovery. */
+/** The service has recovered after this number of acknowledgments. */
 const RECOVERED = 20;
 
 /** The load between two faults. */
