@@ -362,7 +362,9 @@ describe('the token for metrics', () => {
     const headers = { authorization: `Bearer ${secret}` };
     try {
       service.proxy.cut();
-      expect(await service.request('/metrics', { headers })).toMatchObject({ status: 200 });
+      const scraped = await service.request('/metrics', { headers });
+      expect(scraped.status).toBe(200);
+      expect(scraped.headers.get('cache-control')).toBe('no-store');
       expect(await service.request('/metrics')).toMatchObject({ status: 401 });
       expect(
         await service.request('/metrics', { headers: { authorization: 'Bearer other' } }),

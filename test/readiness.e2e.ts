@@ -30,6 +30,13 @@ describe('/health/ready', () => {
     expect(await ready()).toMatchObject({ status: 200, body: { status: 'ok' } });
   });
 
+  it('is stored by no cache, like /health/live', async () => {
+    for (const path of ['/health/live', '/health/ready']) {
+      const { headers } = await service.request(path);
+      expect(headers.get('cache-control')).toBe('no-store');
+    }
+  });
+
   it('queries the database once for many probes of one second', async () => {
     await ready();
     service.proxy.cut();
@@ -59,6 +66,13 @@ describe('/health/ready', () => {
       'ALTER TABLE plants RENAME TO hidden',
       'made: plants.',
     ],
+    ...['id', 'name', 'hash', 'expires_at', 'revoked_at'].map(
+      (column): [string, string, string] => [
+        `the column ${column} of tokens has another name`,
+        `ALTER TABLE access_tokens RENAME ${column} TO other`,
+        `made: access_tokens.${column}.`,
+      ],
+    ),
   ])('says that %s', async (_problem, sql, reason) => {
     await service.database.query('DROP TABLE IF EXISTS plants, hidden, access_tokens, migrations');
     const config = { ...readConfig({}).database, url: service.database.url };
@@ -69,6 +83,14 @@ describe('/health/ready', () => {
     expect(response).toMatchObject({ status: 503, body: { error: 50300 } });
     expect(JSON.stringify(response.body)).toContain(reason);
   });
+});
+
+it('DATABASE_POOL_SIZE limits the connections to the database', async () => {
+  const service = await startService({ DATABASE_POOL_SIZE: '2' });
+  const pool = poolOf(service.app.get(DataSource));
+  await Promise.all(Array.from({ length: 20 }, () => pool.query('SELECT 1')));
+  expect(pool.totalCount).toBe(2);
+  await service.close();
 });
 
 describe('/health/ready, when the date is set back by an hour', () => {

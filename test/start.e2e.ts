@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -179,6 +179,10 @@ describe('a start on the embedded database', () => {
     first.process.kill('SIGKILL');
     await first.exit();
     expect(await sh(`${await curlOf(start(env))} -sS`)).toContain('Equisetum');
+    // The embedded Postgres has no password: the folder with its socket is closed to other users.
+    for (const folder of [join(dataDir, 'a'), env.DATA_DIR]) {
+      expect((await stat(folder)).mode & 0o777).toBe(0o700);
+    }
   });
 
   it('succeeds in only one of several services that start at once on one data folder', async () => {
