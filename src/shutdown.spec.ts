@@ -1,0 +1,212 @@
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { importWithGlobalTimers } from '../test/setup/held-waits.js';
+import { closeServers, openServer } from '../test/setup/open-server.js';
+import { settled } from '../test/setup/settled.js';
+import { LifecycleService } from './http/lifecycle.service.js';
+import { lingerAtEnd } from './http/linger.js';
+
+const { stopApp } = await importWithGlobalTimers(() => import('./shutdown.js'));
+
+const IDLE_GRACE_MS = 1000;
+const CLOSE_TIMEOUT_MS = 1000;
+const DELAY_MS = 3000;
+const TIMEOUT_MS = 5000;
+
+const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+const HELD_REQUEST = 'GET /held HTTP/1.1\r\nHost: x\r\n\r\n';
+/** Without its body, so that Node does not count the connection as idle after the response. */
+const REFUSED_REQUEST =
+  'POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 9\r\n\r\n';
+
+describe('a stop', () => {
+  let lifecycle: LifecycleService;
+  let server: Server;
+  let port: number;
+  /** The responses to the requests in flight. */
+  let held: ServerResponse[];
+  let closeApp: jest.Mock<() => Promise<void>>;
+  let hasEnded: boolean;
+
+  // Network events come from Node itself, whose timers and ticks are not these.
+  beforeEach(async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    lifecycle = new LifecycleService();
+    held = [];
+    closeApp = jest.fn(() => Promise.resolve());
+    hasEnded = false;
+    server = createServer((request, response: ServerResponse) =>
+      lifecycle.enter(request, response, () => {
+        if (request.url === '/held') held.push(response);
+        else response.end('done');
+      }),
+    );
+    Object.assign(server, { httpAllowHalfOpen: true });
+    lingerAtEnd(server, 10 * TIMEOUT_MS);
+    port = await openServer(server);
+  });
+  afterEach(async () => {
+    jest.useRealTimers();
+    await closeServers();
+  });
+
+  /** Lets time pass, and then the few turns of the event loop that a step of the stop takes. */
+  async function pass(milliseconds: number): Promise<void> {
+    jest.advanceTimersByTime(milliseconds);
+    for (let turn = 0; turn < 10; turn++) await settled();
+  }
+
+  function stop(shutdownDelay = 0): void {
+    const app = { get: () => lifecycle, getHttpServer: () => server, close: closeApp };
+    void stopApp(app as unknown as NestExpressApplication, {
+      shutdownDelay,
+      shutdownTimeout: TIMEOUT_MS,
+    }).then(() => (hasEnded = true));
+  }
+
+  /** Waits, in turns of the event loop, for what the network does. */
+  async function until(condition: () => boolean): Promise<void> {
+    while (!condition()) await settled();
+  }
+
+  async function open(): Promise<{ client: Socket; socket: Socket }> {
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    client.on('error', () => undefined);
+    const [socket] = (await once(server, 'connection')) as [Socket];
+    return { client, socket };
+  }
+
+  /** A client whose request is in flight. */
+  async function openHeld(): Promise<Socket> {
+    const { client } = await open();
+    client.write(HELD_REQUEST);
+    await until(() => held.length > 0);
+    return client;
+  }
+
+  /** A client whose connection is idle after a first response. */
+  async function openIdle(): Promise<{ client: Socket; socket: Socket }> {
+    const opened = await open();
+    opened.client.write(REQUEST);
+    await once(opened.client, 'data');
+    return opened;
+  }
+
+  /** Reads until the server closes its side, and then closes the other. */
+  async function readAll(client: Socket): Promise<string> {
+    client.on('end', () => client.end());
+    return text(client);
+  }
+
+  it('accepts connections until the delay is over, but is not ready from the first moment', async () => {
+    stop(DELAY_MS);
+    expect(() => lifecycle.refuseUnlessServing()).toThrow();
+    await pass(DELAY_MS - 1);
+    expect(server.listening).toBe(true);
+    await pass(1);
+    expect(server.listening).toBe(false);
+  });
+
+  it('responds to the requests of connections that the system has queued', async () => {
+    const clients = Array.from({ length: 20 }, () => connect(port, '127.0.0.1'));
+    const responses = clients.map((client) => {
+      client.write(REQUEST);
+      return text(client);
+    });
+    // Node begins to connect in the next tick, before any turn in which it accepts connections.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    stop();
+    expect(await Promise.all(responses)).toEqual(
+      clients.map(() => expect.stringMatching(/^HTTP\/1.1 200 .*\bdone\b/s)),
+    );
+    await until(() => hasEnded);
+  });
+
+  it('responds to a request that was in transit on an idle connection', async () => {
+    const { client } = await openIdle();
+    stop();
+    await pass(0);
+    await pass(IDLE_GRACE_MS - 1);
+    client.write(REQUEST);
+    expect(await readAll(client)).toMatch(/^HTTP\/1.1 200 .*\r\nConnection: close\r\n/s);
+    await until(() => hasEnded);
+  });
+
+  it('closes a connection that stays idle for a second', async () => {
+    const { socket } = await openIdle();
+    stop();
+    await pass(0);
+    await pass(IDLE_GRACE_MS - 1);
+    expect(socket.destroyed).toBe(false);
+    await pass(1);
+    expect(socket.destroyed).toBe(true);
+    expect(hasEnded).toBe(true);
+  });
+
+  it('waits no longer than a second for a client that got its last response before', async () => {
+    const { client, socket } = await open();
+    client.write(REFUSED_REQUEST);
+    client.resume();
+    await once(client, 'end');
+    stop();
+    await pass(0);
+    await pass(IDLE_GRACE_MS - 1);
+    expect(socket.destroyed).toBe(false);
+    await pass(1);
+    expect(socket.destroyed).toBe(true);
+    expect(hasEnded).toBe(true);
+  });
+
+  it('waits for the response to a request in flight, and only then closes the database', async () => {
+    const client = await openHeld();
+    stop();
+    await pass(0);
+    await pass(TIMEOUT_MS - 1);
+    expect(closeApp).not.toHaveBeenCalled();
+    held[0]!.end('done');
+    expect(await readAll(client)).toMatch(/^HTTP\/1.1 200 .*\r\nConnection: close\r\n/s);
+    await until(() => hasEnded);
+    expect(closeApp).toHaveBeenCalledTimes(1);
+  });
+
+  it('refuses a request that is in flight when the time after the delay is over', async () => {
+    const client = await openHeld();
+    stop(DELAY_MS);
+    await pass(DELAY_MS);
+    await pass(TIMEOUT_MS - 1);
+    expect(held[0]!.headersSent).toBe(false);
+    await pass(1);
+    expect(held[0]!.headersSent).toBe(true);
+    expect(await readAll(client)).toMatch(/^HTTP\/1.1 503 .*\b50302\b/s);
+    await until(() => hasEnded);
+  });
+
+  it('closes a connection whose request is incomplete when the time is over', async () => {
+    const { client, socket } = await open();
+    client.write(REQUEST.slice(0, -2));
+    await until(() => socket.bytesRead > 0);
+    stop();
+    await pass(0);
+    await pass(TIMEOUT_MS - 1);
+    expect(socket.destroyed).toBe(false);
+    await pass(1);
+    expect(socket.destroyed).toBe(true);
+    expect(hasEnded).toBe(true);
+  });
+
+  it('ends a second after it began to close a database that is frozen', async () => {
+    closeApp.mockReturnValue(new Promise(() => {}));
+    stop();
+    await pass(0);
+    expect(closeApp).toHaveBeenCalledTimes(1);
+    expect(jest.getTimerCount()).toBe(1); // no other limit is left
+    await pass(CLOSE_TIMEOUT_MS - 1);
+    expect(hasEnded).toBe(false);
+    await pass(1);
+    expect(hasEnded).toBe(true);
+  });
+});
