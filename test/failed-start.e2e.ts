@@ -188,19 +188,22 @@ describe('a start that cannot succeed', () => {
     },
   );
 
-  it('a .env with a value that would be cut at a #: the message names the variable and no part of the value', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
-    await writeFile(
-      join(dir, '.env'),
-      'PORT=0 # any\nDATABASE_URL=postgres://me:2024#hunter2@db/x\n',
-    );
-    const command = attempt([MAIN], {}, dir);
-    expect(await command.exit()).toBe(1);
-    expect(command.stderr).toBe(
-      `DATABASE_URL in ${join(dir, '.env')} would be cut at a #: put its value in quotes\n`,
-    );
-    await rm(dir, { recursive: true });
-  });
+  it.each(['', 'export '])(
+    'a .env with a value that would be cut at a #: the message names the variable and no part of the value ("%sDATABASE_URL=")',
+    async (prefix) => {
+      const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+      await writeFile(
+        join(dir, '.env'),
+        `PORT=0 # any\n${prefix}DATABASE_URL=postgres://me:2024#hunter2@db/x\n`,
+      );
+      const command = attempt([MAIN], {}, dir);
+      expect(await command.exit()).toBe(1);
+      expect(command.stderr).toBe(
+        `DATABASE_URL in ${join(dir, '.env')} would be cut at a #: put its value in quotes\n`,
+      );
+      await rm(dir, { recursive: true });
+    },
+  );
 
   it('a database that stays read-only: the message says so', async () => {
     const database = await openTestDatabase();

@@ -126,6 +126,14 @@ describe('the token commands, beside a running service', () => {
     expect([hours(first), hours(second)]).toEqual([1, 30 * 24]);
   });
 
+  it('rotate ends the old token after 24 hours if no grace period is given', async () => {
+    await token('create', 'greenhouse');
+    expect(await token('rotate', 'greenhouse')).toMatchObject({ exitCode: 0, stderr: '' });
+    const [old, created] = await list();
+    const grace = Date.parse(old!['expiresAt']!) - Date.parse(created!['createdAt']!);
+    expect(Math.round(grace / 60_000)).toBe(24 * 60);
+  });
+
   it('rotate never lengthens the life of an old token', async () => {
     await token('create', 'greenhouse', '--expires', '1h');
     const [before] = await list();
@@ -247,6 +255,7 @@ describe('the token commands, beside a running service', () => {
     [['create', 'x', '--expires', '0s'], 2, 'would never work'],
     [['create', '\u200b'], 2, 'visible characters'],
     [['rotate', 'x', '--grace', '1s'], 1, '--yes'],
+    [['rotate', 'x', '--grace', '59m'], 1, '--yes'],
     [['create', 'x', 'y'], 2, 'too many arguments'],
     [['destroy', 'x'], 2, "unknown command 'destroy'"],
   ])('%j ends with exit code %d and the reason', async (args, exitCode, reason) => {

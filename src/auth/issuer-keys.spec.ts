@@ -1,5 +1,5 @@
 import { errors, type CompactJWSHeaderParameters } from 'jose';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { holdClock } from '../../test/setup/clock.js';
 import { startIssuer, type Issuer } from '../../test/setup/issuer.js';
 import { ErrorCode } from '../errors/error-codes.js';
@@ -62,6 +62,16 @@ describe('the keys of an issuer', () => {
     await expect(findKey()).rejects.toMatchObject(
       because('The issuer responded with HTTP status 500'),
     );
+  });
+
+  it('are unavailable when the issuer has not responded after three seconds', async () => {
+    const timer = new AbortController();
+    const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(timer.signal);
+    issuer.hold();
+    const key = findKey();
+    expect(timeout.mock.calls).toEqual([[3000]]);
+    timer.abort(new DOMException('', 'TimeoutError'));
+    await expect(key).rejects.toMatchObject(UNAVAILABLE);
   });
 
   it('are unavailable when the issuer publishes none: that is no verdict about a token', async () => {

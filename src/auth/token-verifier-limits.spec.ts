@@ -6,10 +6,12 @@ import { ErrorCode } from '../errors/error-codes.js';
 import type { TokenVerifierService } from './token-verifier.service.js';
 
 const LIMIT = 3;
+const DATABASE_TIMEOUT_MS = 5000;
 const [HERE, THERE] = ['192.0.2.1', '192.0.2.2'];
 
 const VALID = expect.objectContaining({ name: 'gardener' });
 const TOO_MANY = { code: ErrorCode.tooManyAttempts };
+const OVERLOADED = { code: ErrorCode.overloaded };
 
 describe('the wrong tokens of an address', () => {
   let issuer: Issuer;
@@ -21,6 +23,7 @@ describe('the wrong tokens of an address', () => {
       OIDC_ISSUER: issuer.url,
       OIDC_AUDIENCE: AUDIENCE,
       AUTH_FAILURES_PER_MINUTE: String(limit),
+      DATABASE_TIMEOUT_MS: String(DATABASE_TIMEOUT_MS),
     }));
   };
   beforeEach(async () => {
@@ -92,5 +95,19 @@ describe('the wrong tokens of an address', () => {
     expect(await verify(token, THERE)).toEqual(VALID);
     release();
     expect(await Promise.all(verdicts)).toEqual([undefined, VALID]);
+  });
+
+  it.each([
+    ['go on waiting before', DATABASE_TIMEOUT_MS - 1, { status: 'fulfilled', value: VALID }],
+    ['are refused after', DATABASE_TIMEOUT_MS, { status: 'rejected', reason: OVERLOADED }],
+  ])('look-ups that wait for others %s the time-out of the database', async (_, wait, last) => {
+    open(1);
+    const tokens = await Promise.all(Array.from({ length: 3 }, () => issuer.sign()));
+    const release = issuer.hold();
+    const verdicts = Promise.allSettled(tokens.map((token) => verify(token)));
+    await advance(wait);
+    release();
+    // The end of the first look-up lets the second begin. The third has to wait again.
+    expect(await verdicts).toMatchObject([{ value: VALID }, { value: VALID }, last]);
   });
 });
