@@ -21,6 +21,16 @@ describe('access tokens', () => {
 
   const query = (sql: string): Promise<object[]> => database.dataSource.query(sql);
 
+  /** Makes all tokens a second older: several that are made in one millisecond would have no order. */
+  const age = () =>
+    query(`UPDATE access_tokens SET created_at = created_at - interval '1 second',
+                                    expires_at = expires_at - interval '1 second'`);
+
+  const create = async (name: string, lifetime?: number) => {
+    await age();
+    return tokens.create(name, lifetime);
+  };
+
   const names = async () => (await tokens.list()).map(({ name }) => name);
 
   const lifetimes = async () =>
@@ -37,7 +47,7 @@ describe('access tokens', () => {
 
   describe('that are created', () => {
     it('are found, with the name, the id and the expiry for the caller', async () => {
-      const token = await tokens.create('shed', HOUR_MS);
+      const token = await create('shed', HOUR_MS);
       const [stored] = await tokens.list();
       expect(stored).toMatchObject({ id: expect.stringMatching(/^[0-9a-f]{12}$/), name: 'shed' });
       expect(await tokens.find(token)).toEqual({
@@ -49,13 +59,13 @@ describe('access tokens', () => {
     });
 
     it('never expire without a lifetime', async () => {
-      const token = await tokens.create('shed');
+      const token = await create('shed');
       expect(await lifetimes()).toEqual([null]);
       expect(await tokens.find(token)).toMatchObject({ expiresAt: undefined });
     });
 
     it('are stored as a hash only, which no list shows', async () => {
-      const token = await tokens.create('shed');
+      const token = await create('shed');
       const [row] = await query('SELECT * FROM access_tokens');
       expect(row).toMatchObject({ hash: hashAccessToken(token) });
       expect(JSON.stringify(row)).not.toContain(token);
@@ -71,7 +81,8 @@ describe('access tokens', () => {
     });
 
     it('for development replace those of earlier starts, and no others', async () => {
-      await tokens.create('shed');
+      await create('shed');
+      await age();
       const first = await tokens.createDevelopmentToken();
       const second = await tokens.createDevelopmentToken();
       expect(await tokens.find(first)).toBeUndefined();
@@ -102,7 +113,7 @@ describe('access tokens', () => {
 
   describe('that are live', () => {
     it('are found by their id, or all of a name, the oldest first', async () => {
-      for (const name of ['shed', 'barn', 'shed']) await tokens.create(name);
+      for (const name of ['shed', 'barn', 'shed']) await create(name);
       const [first, barn, third] = await tokens.list();
       expect(await tokens.findLive('shed')).toEqual([first, third]);
       expect(await tokens.findLive(barn!.id)).toEqual([barn]);
@@ -110,8 +121,8 @@ describe('access tokens', () => {
     });
 
     it('are found by the tokens themselves', async () => {
-      const [shed, barn] = [await tokens.create('shed'), await tokens.create('barn')];
-      await tokens.create('house');
+      const [shed, barn] = [await create('shed'), await create('barn')];
+      await create('house');
       const found = await tokens.findLiveByTokens([barn, generateAccessToken(), shed]);
       expect(found.map(({ name }) => name)).toEqual(['shed', 'barn']);
     });
@@ -120,7 +131,7 @@ describe('access tokens', () => {
       ['revoked', 'revoked_at = now()'],
       ['expired', 'expires_at = now()'],
     ])('are not those that are %s', async (_state, change) => {
-      const token = await tokens.create('shed', HOUR_MS);
+      const token = await create('shed', HOUR_MS);
       expect(await tokens.findLive('shed')).toHaveLength(1);
       await query(`UPDATE access_tokens SET ${change}`);
       expect(await tokens.find(token)).toBeUndefined();
@@ -130,7 +141,7 @@ describe('access tokens', () => {
   });
 
   it('that are revoked end, and keep the time at which they were revoked first', async () => {
-    for (const name of ['shed', 'shed', 'barn']) await tokens.create(name);
+    for (const name of ['shed', 'shed', 'barn']) await create(name);
     const ids = (await tokens.findLive('shed')).map(({ id }) => id);
     await tokens.revoke(ids.slice(0, 1));
     const [before] = await tokens.list();
@@ -144,10 +155,11 @@ describe('access tokens', () => {
 
   describe('that are rotated', () => {
     it('expire after the grace period, for a new token with the lifetime of the newest', async () => {
-      for (const hours of [2, 24, 48]) await tokens.create('shed', hours * HOUR_MS);
-      await tokens.create('barn');
+      for (const hours of [2, 24, 48]) await create('shed', hours * HOUR_MS);
+      await create('barn');
       await query(`UPDATE access_tokens SET created_at = created_at - interval '1 hour',
                                             expires_at = expires_at - interval '1 hour'`);
+      await age();
       const token = await tokens.rotate('shed', HOUR_MS);
       expect(await tokens.find(token!)).toMatchObject({ name: 'shed' });
       const minutes = (await lifetimes()).map((it) => it && Math.round(it / 60_000));
@@ -155,35 +167,39 @@ describe('access tokens', () => {
     });
 
     it('never live longer than before', async () => {
-      await tokens.create('shed', HOUR_MS);
+      await create('shed', HOUR_MS);
+      await age();
       await tokens.rotate('shed', 24 * HOUR_MS);
       expect(await lifetimes()).toEqual([HOUR_MS, HOUR_MS]);
     });
 
     it('are replaced by one that never expires, like the newest, or has its own lifetime', async () => {
-      await tokens.create('shed');
+      await create('shed');
+      await age();
       await tokens.rotate('shed', 0);
       expect((await lifetimes())[1]).toBeNull();
+      await age();
       await tokens.rotate('shed', 0, HOUR_MS);
       expect((await lifetimes())[2]).toBe(HOUR_MS);
     });
 
     it('must be live: otherwise nothing is created', async () => {
-      await tokens.create('shed');
+      await create('shed');
       await tokens.revoke((await tokens.list()).map(({ id }) => id));
+      await age();
       expect(await tokens.rotate('shed', HOUR_MS)).toBeUndefined();
       expect(await names()).toEqual(['shed']);
     });
 
     it('are unchanged if nobody could see the new token', async () => {
-      await tokens.create('shed');
+      await create('shed');
       const before = await tokens.list();
       await expect(tokens.rotate('shed', 0, undefined, refuse)).rejects.toThrow('terminal');
       expect(await tokens.list()).toEqual(before);
     });
 
     it('are locked, so that a second rotation waits for the first', async () => {
-      await tokens.create('shed');
+      await create('shed');
       await query('CREATE TABLE locks (mode text)');
       await query(`
         CREATE FUNCTION note_locks() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -191,6 +207,7 @@ describe('access tokens', () => {
           RETURN NULL;
         END $$;
         CREATE TRIGGER note_locks AFTER INSERT ON access_tokens EXECUTE FUNCTION note_locks()`);
+      await age();
       await tokens.rotate('shed', 0);
       // The lock that SELECT … FOR UPDATE takes.
       expect(await query('SELECT mode FROM locks')).toContainEqual({ mode: 'RowShareLock' });
