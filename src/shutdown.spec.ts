@@ -68,6 +68,17 @@ describe('a stop', () => {
     }).then(() => (hasEnded = true));
   }
 
+  /** Stops, and expects the connection to stay open until the time is over; it is the last one, so the stop then ends. */
+  async function expectStopToCloseAfter(milliseconds: number, socket: Socket): Promise<void> {
+    stop();
+    await pass(0);
+    await pass(milliseconds - 1);
+    expect(socket.destroyed).toBe(false);
+    await pass(1);
+    expect(socket.destroyed).toBe(true);
+    expect(hasEnded).toBe(true);
+  }
+
   /** Waits, in turns of the event loop, for what the network does. */
   async function until(condition: () => boolean): Promise<void> {
     while (!condition()) await settled();
@@ -138,13 +149,7 @@ describe('a stop', () => {
 
   it('closes a connection that stays idle for a second', async () => {
     const { socket } = await openIdle();
-    stop();
-    await pass(0);
-    await pass(IDLE_GRACE_MS - 1);
-    expect(socket.destroyed).toBe(false);
-    await pass(1);
-    expect(socket.destroyed).toBe(true);
-    expect(hasEnded).toBe(true);
+    await expectStopToCloseAfter(IDLE_GRACE_MS, socket);
   });
 
   it('waits no longer than a second for a client that got its last response before', async () => {
@@ -152,13 +157,7 @@ describe('a stop', () => {
     client.write(REFUSED_REQUEST);
     client.resume();
     await once(client, 'end');
-    stop();
-    await pass(0);
-    await pass(IDLE_GRACE_MS - 1);
-    expect(socket.destroyed).toBe(false);
-    await pass(1);
-    expect(socket.destroyed).toBe(true);
-    expect(hasEnded).toBe(true);
+    await expectStopToCloseAfter(IDLE_GRACE_MS, socket);
   });
 
   it('waits for the response to a request in flight, and only then closes the database', async () => {
@@ -189,13 +188,7 @@ describe('a stop', () => {
     const { client, socket } = await open();
     client.write(REQUEST.slice(0, -2));
     await until(() => socket.bytesRead > 0);
-    stop();
-    await pass(0);
-    await pass(TIMEOUT_MS - 1);
-    expect(socket.destroyed).toBe(false);
-    await pass(1);
-    expect(socket.destroyed).toBe(true);
-    expect(hasEnded).toBe(true);
+    await expectStopToCloseAfter(TIMEOUT_MS, socket);
   });
 
   it('ends a second after it began to close a database that is frozen', async () => {
