@@ -26,10 +26,9 @@ export async function createApp(
   config: AppConfig,
   logger = createLogger(config.log),
 ): Promise<NestExpressApplication> {
-  const adapter = new HttpAdapter(config.http, () => serveDocument(app, config.baseUrl));
-  const app: NestExpressApplication = await NestFactory.create<NestExpressApplication>(
+  const app = await NestFactory.create<NestExpressApplication>(
     AppModule.register(config, logger),
-    adapter,
+    new HttpAdapter(config.http),
     // The body is read after the guard: see http/json-body.ts.
     { bodyParser: false, abortOnError: false, logger: false },
   );
@@ -42,6 +41,7 @@ export async function createApp(
     refuseBadRequest,
     refuseAtItsTurn,
   );
+  serveDocument(app, config.baseUrl);
   await app.init();
   observer.watch(app.getHttpServer());
   // Set after the start, because Nest's messages about its modules and routes are noise in a log.

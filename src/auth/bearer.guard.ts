@@ -2,9 +2,9 @@ import { timingSafeEqual } from 'node:crypto';
 import { Inject, Injectable, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
+import type { Request } from 'express';
 import { CONFIG, type Config } from '../config/config.js';
 import { tokenInvalid, tokenMissing } from '../errors/service-error.js';
-import { requestOf } from '../http/execution-context.js';
 import { hashAccessToken } from './access-token.js';
 import type { Caller } from './caller.js';
 import { ForMetricsToken } from './metrics-token.decorator.js';
@@ -23,7 +23,7 @@ export class BearerGuard extends AuthGuard('bearer') {
   }
 
   override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const request = requestOf(context);
+    const request = context.switchToHttp().getRequest<Request>();
     const token = bearerToken(request.headers.authorization);
     // Also on public routes, so that the log entry names a token whose verdict is cached.
     request.user = token === undefined ? undefined : this.tokenVerifier.findCached(token);
@@ -55,7 +55,7 @@ export class BearerGuard extends AuthGuard('bearer') {
    * would also accept a token in the body or in the query, which ends up in logs, and would refuse a second space.
    */
   override getRequest(context: ExecutionContext): object {
-    const request = requestOf(context);
+    const request = context.switchToHttp().getRequest<Request>();
     const token = bearerToken(request.headers.authorization);
     if (token === undefined) throw tokenMissing();
     return {
@@ -74,7 +74,7 @@ export class BearerGuard extends AuthGuard('bearer') {
     if (error) throw error as Error;
     if (!caller) throw tokenInvalid();
     // @nestjs/passport sets the user on the object from `getRequest`, not on the request.
-    requestOf(context).user = caller;
+    context.switchToHttp().getRequest<Request>().user = caller;
     return caller;
   }
 }

@@ -1,8 +1,8 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import type { Response } from 'express';
 import { Gauge, Registry } from 'prom-client';
 import { CONFIG, type Config } from '../config/config.js';
 import { connectionClosed, overloaded } from '../errors/service-error.js';
-import { responseOf } from './execution-context.js';
 import { whenClosed } from './when-closed.js';
 
 /**
@@ -26,7 +26,7 @@ export class AdmissionGuard implements CanActivate {
   }
 
   canActivate(context: ExecutionContext): boolean {
-    const response = responseOf(context);
+    const response = context.switchToHttp().getResponse<Response>();
     // The client closed the connection while its token was looked up.
     if (response.closed) throw connectionClosed();
     if (this.pending >= this.config.http.maxPendingRequests) throw overloaded();

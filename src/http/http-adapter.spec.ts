@@ -25,15 +25,16 @@ let adapter: HttpAdapter;
 let app: Application;
 let port: number;
 
-/** Opens the server of an adapter with routes of controllers, and one that is added after them. */
+/** Opens the server of an adapter with routes of controllers. */
 async function open(settings: Partial<typeof SETTINGS> = {}, addRoutes = () => {}): Promise<void> {
   const config = { ...readConfig({}).http, ...SETTINGS, ...settings };
-  adapter = new HttpAdapter(config, () => void adapter.get('/late', echo('late')));
+  adapter = new HttpAdapter(config);
   app = adapter.getInstance<Application>();
   adapter.initHttpServer();
   adapter.post('/plants', echo('created'));
   adapter.get('/plants', echo('found'));
   adapter.put('/Other', echo('other'));
+  adapter.get('/read', echo('read'));
   addRoutes();
   adapter.setNotFoundHandler();
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
@@ -138,15 +139,15 @@ describe('a request whose route is unknown', () => {
       adapter.get('/Other', echo('again'));
       adapter.put('/Other', echo('again'));
     });
-    const late = await send('POST /late HTTP/1.1', HOST);
-    expect(late).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
+    const read = await send('POST /read HTTP/1.1', HOST);
+    expect(read).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
     const other = await send('POST /Other HTTP/1.1', HOST);
     expect(other).toMatchObject({ status: 405, headers: { allow: 'PUT, GET, HEAD' } });
   });
 
   it('is handled by no route of another path or method', async () => {
     expect(await send('POST /plants HTTP/1.1', HOST)).toMatchObject({ body: 'created' });
-    expect(await send('GET /late HTTP/1.1', HOST)).toMatchObject({ body: 'late' });
+    expect(await send('GET /read HTTP/1.1', HOST)).toMatchObject({ body: 'read' });
     expect(await send('PUT /Other HTTP/1.1', HOST)).toMatchObject({ body: 'other' });
   });
 });

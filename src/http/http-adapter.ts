@@ -16,14 +16,7 @@ const TIMEOUT_CHECK_INTERVAL_MS = 500;
 
 /** Nest's Express adapter with exact routes, and an Error for everything that Node and Express refuse by themselves. */
 export class HttpAdapter extends ExpressAdapter {
-  /**
-   * @param addOtherRoutes called after the routes of all controllers were added: Express tries one route after the other,
-   *   so rarely used routes come last
-   */
-  constructor(
-    private readonly config: Config['http'],
-    private readonly addOtherRoutes: () => void,
-  ) {
+  constructor(private readonly config: Config['http']) {
     super(strictExpress(config));
   }
 
@@ -70,7 +63,6 @@ export class HttpAdapter extends ExpressAdapter {
 
   /** Called by Nest after the routes of all controllers were added. */
   override setNotFoundHandler(): void {
-    this.addOtherRoutes();
     const app = this.getInstance<Application>();
     app.use((request: Request, _response: Response, next: NextFunction) => {
       next(unmatchedRoute(app.router, request.method, request.path));

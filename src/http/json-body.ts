@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { createParamDecorator, type ExecutionContext, type Type } from '@nestjs/common';
+import type { Request, Response } from 'express';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { inSpan } from '../tracing/tracing.js';
 import { JsonError, parseExactJson, type JsonValue } from './exact-json.js';
-import { requestOf, responseOf } from './execution-context.js';
 import { checkMediaType } from './media-type.js';
 import { announcesBody, readBody } from './read-body.js';
 import { validate } from './validate.js';
@@ -18,12 +18,13 @@ import { validate } from './validate.js';
  */
 export const JsonBody: (dto: Type<object>) => ParameterDecorator = createParamDecorator(
   (dto: Type<object>, context: ExecutionContext): object | Promise<object> => {
-    const request = requestOf(context);
+    const http = context.switchToHttp();
+    const request = http.getRequest<Request>();
     if (request.headers['content-type'] === undefined && !announcesBody(request)) {
       throw bodyMissing();
     }
     checkMediaType(request);
-    const body = inSpan('body', {}, () => readBody(request, responseOf(context)));
+    const body = inSpan('body', {}, () => readBody(request, http.getResponse<Response>()));
     const toDto = (bytes: Buffer) => validate(parseBody(bytes), dto);
     return body instanceof Promise ? body.then(toDto) : toDto(body);
   },
