@@ -1,4 +1,5 @@
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
+import { tableOf } from '../src/cli/table.js';
 import { contenderVersions } from './contenders.js';
 import type { LoadGenerator } from './load.js';
 import type { Plan } from './measure.js';
@@ -105,7 +106,7 @@ function formatSummaries({ summaries }: Report): string {
           ? '–'
           : String(Math.round(summary.cpuMicrosecondsPerRequest)),
       ]);
-      return `${PART_TITLES[part]}: ${ours.connections} ${ours.connections === 1 ? 'connection' : 'connections'}, medians of ${ours.rounds} rounds\n${tableOf([header, ...rows])}`;
+      return `${PART_TITLES[part]}: ${ours.connections} ${ours.connections === 1 ? 'connection' : 'connections'}, medians of ${ours.rounds} rounds\n${tableOf([header, ...rows], 'end')}`;
     })
     .join('\n\n');
 }
@@ -126,26 +127,11 @@ function formatRatios(ratios: readonly Ratio[]): string {
         (target.aim === undefined ? '' : `, aim ${target.aim}`),
     isMet === undefined ? '' : isMet ? 'met' : 'MISSED',
   ]);
-  return tableOf([['', 'row', 'measured', 'target', ''], ...rows]);
+  return tableOf([['', 'row', 'measured', 'target', ''], ...rows], 'end');
 }
 
 /** @returns three significant digits, enough for a ratio and for milliseconds */
 function digits(value: number | undefined): string {
   if (value === undefined) return '–';
   return value >= 100 ? String(Math.round(value)) : value.toPrecision(3);
-}
-
-function tableOf(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) =>
-          column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!),
-        )
-        .join('   ')
-        .trimEnd(),
-    )
-    .map((line) => `  ${line}`)
-    .join('\n');
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { tableOf } from './token-table.js';
+import { tokenTableOf } from './token-table.js';
 
 const CREATED_AT = new Date('2026-11-20T14:05:59Z');
 
@@ -14,7 +14,7 @@ const token = (name: string) => ({
 
 describe('the table of tokens', () => {
   it('is as wide as its widest cells', () => {
-    expect(tableOf([token('greenhouse'), token('shed')])).toBe(
+    expect(tokenTableOf([token('greenhouse'), token('shed')])).toBe(
       [
         'ID            NAME        STATUS  CREATED            EXPIRES  LAST USED',
         '0123456789ab  greenhouse  live    2026-11-20 14:05Z  never    never',
@@ -24,7 +24,7 @@ describe('the table of tokens', () => {
   });
 
   it('may have 150,000 rows', () => {
-    const table = tableOf(Array.from({ length: 150_000 }, (_, i) => token(String(i))));
+    const table = tokenTableOf(Array.from({ length: 150_000 }, (_, i) => token(String(i))));
     const names = table
       .split('\n')
       .slice(1)

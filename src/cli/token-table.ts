@@ -1,4 +1,5 @@
 import type { AccessTokenInfo } from '../auth/access-tokens.service.js';
+import { tableOf } from './table.js';
 
 /** @returns `live`, `expired` or `revoked` */
 export function statusOf({ revokedAt, expiresAt }: AccessTokenInfo): string {
@@ -6,8 +7,8 @@ export function statusOf({ revokedAt, expiresAt }: AccessTokenInfo): string {
   return expiresAt !== null && expiresAt.getTime() <= Date.now() ? 'expired' : 'live';
 }
 
-export function tableOf(tokens: readonly AccessTokenInfo[]): string {
-  const rows = [
+export function tokenTableOf(tokens: readonly AccessTokenInfo[]): string {
+  return tableOf([
     ['ID', 'NAME', 'STATUS', 'CREATED', 'EXPIRES', 'LAST USED'],
     ...tokens.map((token) => [
       token.id,
@@ -17,19 +18,7 @@ export function tableOf(tokens: readonly AccessTokenInfo[]): string {
       timeOf(token.expiresAt),
       timeOf(token.lastUsedAt),
     ]),
-  ];
-  const widths = rows[0]!.map((_, column) =>
-    // Math.max(...) of a long list would overflow the stack.
-    rows.reduce((width, row) => Math.max(width, row[column]!.length), 0),
-  );
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  ]);
 }
 
 /** To the minute, in UTC: 2026-11-20 14:05Z. */
