@@ -15,6 +15,7 @@ import { noSniff } from './http/security-headers.js';
 import { createLogger } from './logging/logger.js';
 import { buildDocument } from './openapi/document.js';
 import { serveDocument } from './openapi/serve-document.js';
+import { API_DESCRIPTION } from './plants/api-description.js';
 
 /**
  * Builds the service. Production and tests build it with this function and no other.
@@ -41,7 +42,7 @@ export async function createApp(
     refuseBadRequest,
     refuseAtItsTurn,
   );
-  serveDocument(app, config.baseUrl);
+  serveDocument(app, API_DESCRIPTION, config.baseUrl);
   await app.init();
   observer.watch(app.getHttpServer());
   // Set after the start, because Nest's messages about its modules and routes are noise in a log.
@@ -61,7 +62,7 @@ export async function describeApp(): Promise<OpenAPIObject> {
     // Nest reads the modules and creates no instances, so no database is needed.
     { preview: true, logger: false },
   );
-  return buildDocument(app, `http://${config.http.host}:${config.http.port}`);
+  return buildDocument(app, API_DESCRIPTION, `http://${config.http.host}:${config.http.port}`);
 }
 
 /**

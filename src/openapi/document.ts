@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { INestApplication } from '@nestjs/common';
 import { SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
-import { DESCRIPTION } from './description.js';
 import { HEADERS } from './headers.js';
 
 type SchemaOrReference = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>[string];
@@ -10,24 +9,35 @@ type Schema = Exclude<SchemaOrReference, { $ref: string }>;
 /** Not in place below, because the library's type does not have `identifier`, which is new in OpenAPI 3.1. */
 const LICENSE = { name: 'MIT', identifier: 'MIT' };
 
+/** What the document says about the service as a whole. */
+export interface ApiDescription {
+  readonly title: string;
+  readonly description: string;
+  readonly tags: NonNullable<OpenAPIObject['tags']>;
+}
+
 /**
  * The OpenAPI 3.1 document, generated from the controllers and DTOs.
  *
  * @param baseUrl the default of the server variable `base_url`, without a slash at the end
  */
-export function buildDocument(app: INestApplication, baseUrl: string): OpenAPIObject {
+export function buildDocument(
+  app: INestApplication,
+  { title, description, tags }: ApiDescription,
+  baseUrl: string,
+): OpenAPIObject {
   const service: Omit<OpenAPIObject, 'paths'> = {
     openapi: '3.1.0',
     info: {
-      title: 'OpenAPI Plant Store',
+      title,
       version: '1.0.0',
-      description: DESCRIPTION,
+      description,
       contact: { name: 'The operator of the service' },
       license: LICENSE,
     },
     servers: serversAt(baseUrl),
     security: [{ bearerAuth: [] }],
-    tags: [{ name: 'plants', description: 'Plants, each with an id that the client chooses' }],
+    tags,
   };
   const { paths, components } = SwaggerModule.createDocument(app, service);
   for (const operations of Object.values(paths)) {

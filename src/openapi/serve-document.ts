@@ -5,7 +5,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { SwaggerModule } from '@nestjs/swagger';
 import type { Application, NextFunction, Request, Response } from 'express';
 import { securityHeaders } from '../http/security-headers.js';
-import { buildDocument, serversAt } from './document.js';
+import { buildDocument, serversAt, type ApiDescription } from './document.js';
 
 const PAGE = fileURLToPath(new URL('page', import.meta.url));
 const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
@@ -24,7 +24,11 @@ const FILES: readonly (readonly [path: string, folder: string, file: string])[] 
  * Serves the document at /openapi.json and /openapi.yaml, and Swagger UI at /docs, without a token. Browsers are
  * redirected from / to /docs.
  */
-export function serveDocument(app: NestExpressApplication, baseUrl: string | undefined): void {
+export function serveDocument(
+  app: NestExpressApplication,
+  api: ApiDescription,
+  baseUrl: string | undefined,
+): void {
   const express = app.getHttpAdapter().getInstance() as Application;
   express.use(redirectBrowser);
   express.use('/docs', securityHeaders(baseUrl));
@@ -38,7 +42,7 @@ export function serveDocument(app: NestExpressApplication, baseUrl: string | und
     });
   }
   // The page gets a relative address, because only its browser knows the scheme and the path prefix of a proxy.
-  const document = buildDocument(app, baseUrl ?? '..');
+  const document = buildDocument(app, api, baseUrl ?? '..');
   express.get('/docs/openapi.json', (_request: Request, response: Response) => {
     response.json(document);
   });

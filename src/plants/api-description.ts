@@ -1,7 +1,8 @@
 import { ERROR_MEANINGS, ErrorCode, type ErrorName } from '../errors/error-codes.js';
+import type { ApiDescription } from '../openapi/document.js';
 
 /** CommonMark; tools that read it also show tables and the HTML element `details`. */
-export const DESCRIPTION = `Stores plants: exactly, once, for good.
+const DESCRIPTION = `Stores plants: exactly, once, for good.
 
 ## Token
 
@@ -34,6 +35,13 @@ first three digits are the HTTP status. The \`message\` is for people.
 ${errorRows().join('\n')}
 
 </details>`;
+
+/** What the document says about the service as a whole. */
+export const API_DESCRIPTION: ApiDescription = {
+  title: 'OpenAPI Plant Store',
+  description: DESCRIPTION,
+  tags: [{ name: 'plants', description: 'Plants, each with an id that the client chooses' }],
+};
 
 function errorRows(): string[] {
   return Object.entries(ERROR_MEANINGS)
