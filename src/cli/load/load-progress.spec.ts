@@ -104,4 +104,12 @@ describe('LoadProgress', () => {
       expect.stringMatching(/^900 stored, 100 refused, 10 s left, (50|49) % read, 100 a second$/),
     ]);
   });
+
+  it('ends with a summary, with the seconds since the start', () => {
+    const { progress, load } = start(SIZE);
+    load(61, 10_000);
+    jest.advanceTimersByTime(400);
+    expect(progress.summary).toBe('5,490 plants stored, 610 lines refused, in 61.4 s');
+    progress.stop();
+  });
 });
