@@ -245,6 +245,21 @@ describe('the token commands, beside a running service', () => {
     expect(await status(created.stdout)).toBe(200);
   });
 
+  it('says that a printed token may not have been stored when its commit fails', async () => {
+    await service.database.query(
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
+       CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON access_tokens
+         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()`,
+    );
+    const created = await token('create', 'greenhouse');
+    await service.database.query('DROP FUNCTION refuse CASCADE');
+    expect(created.exitCode).toBe(1);
+    expect(created.stderr).toMatch(/^The printed token may not have been stored\. .+\n/);
+    expect(created.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
+    expect(await status(created.stdout)).toBe(401);
+    expect(await list()).toEqual([]);
+  });
+
   it.each([
     [['revoke', 'nobody', '--yes'], 1, 'There is no live token of this name'],
     [['rotate', 'nobody'], 1, 'There is no live token of this name'],
