@@ -36,6 +36,25 @@ describe('the statement that inserts plants', () => {
     },
   );
 
+  it.each([false, true])(
+    'keeps a tag that is empty apart from a tag that is missing (in one shard: %s)',
+    async (areInShard) => {
+      await database.plants.insert(
+        [
+          { id: 1n, name: 'a', tag: '' },
+          { id: 2n, name: 'b' },
+          { id: 3n, name: 'c', tag: '' },
+        ],
+        areInShard,
+      );
+      expect(await database.stored()).toEqual([
+        { id: '1', name: 'a', tag: '' },
+        { id: '2', name: 'b', tag: null },
+        { id: '3', name: 'c', tag: '' },
+      ]);
+    },
+  );
+
   it('is the same for any number of plants, and another one for a plant alone', async () => {
     await database.plants.insert(plants(1n, 2n), false);
     await database.plants.insert(plants(3n, 4n, 5n), false);
