@@ -1,0 +1,26 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { matchesGlob } from 'node:path';
+import process from 'node:process';
+
+/** Runs Stryker for the files that differ from the branch main, among those that its settings name. */
+const { mutate } = JSON.parse(readFileSync('stryker.config.json', 'utf8'));
+const excluded = mutate.filter((glob) => glob.startsWith('!')).map((glob) => glob.slice(1));
+const included = mutate.filter((glob) => !glob.startsWith('!'));
+
+const changed = execFileSync('git', ['diff', '--name-only', '--diff-filter=d', 'main', '--', 'src'])
+  .toString()
+  .trim()
+  .split('\n');
+const files = changed.filter(
+  (file) =>
+    included.some((glob) => matchesGlob(file, glob)) &&
+    !excluded.some((glob) => matchesGlob(file, glob)),
+);
+
+if (files.length === 0) {
+  process.stdout.write('No file that is mutated differs from main.\n');
+} else {
+  const args = ['run', '--mutate', files.join(','), ...process.argv.slice(2)];
+  process.exitCode = spawnSync('stryker', args, { stdio: 'inherit' }).status ?? 1;
+}
