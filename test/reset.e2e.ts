@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../src/auth/access-token.js';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
 import { untilIdle } from './setup/clean-state.js';
-import { generator } from './setup/random.js';
+import { generator, printedSeed } from './setup/random.js';
 import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
@@ -67,8 +67,7 @@ describe('a client that resets its connection', () => {
   });
 
   it('at any moment, thousands of times, leaves no resource occupied', async () => {
-    const seed = Date.now() % 2 ** 32;
-    const random = generator(seed);
+    const random = generator(printedSeed(`${WAVES * CLIENTS} connections that are reset`));
     const tokens = service.app.get(AccessTokensService);
     const disconnect = [
       (socket: Socket) => socket.resetAndDestroy(),
@@ -110,7 +109,6 @@ describe('a client that resets its connection', () => {
         Array.from({ length: CLIENTS }, (_, i) => visit(unseen[i % 2]!, wave * 1000 + i * 10)),
       );
     }
-    console.info(`${WAVES * CLIENTS} connections, seed ${seed}`);
     await expectAllReleased();
   });
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
 import { untilIdle, untilNothingHeld } from './setup/clean-state.js';
-import { generator } from './setup/random.js';
+import { generator, printedSeed } from './setup/random.js';
 import { openConnection, plantHead } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
@@ -57,9 +57,7 @@ describe('a storm of clients that leave', () => {
     );
 
   it('leaves no place, look-up, plant in the queue, connection or timer behind', async () => {
-    const seed = Date.now() % 2 ** 32;
-    console.info(`${WAVES * CLIENTS} clients, seed ${seed}`);
-    const random = generator(seed);
+    const random = generator(printedSeed(`a storm of ${WAVES * CLIENTS} clients`));
     const tokens = service.app.get(AccessTokensService);
     const before = await timers();
     const sockets: Socket[] = [];

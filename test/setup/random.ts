@@ -1,3 +1,11 @@
+/** Takes the seed in `PROPERTY_SEED`, or a new one, and prints it, so that a run can be repeated. */
+export function printedSeed(run: string): number {
+  // fast-check names seeds as signed integers of 32 bits.
+  const seed = Number(process.env['PROPERTY_SEED'] ?? Date.now()) | 0;
+  console.info(`${run}, seed ${seed}`);
+  return seed;
+}
+
 /**
  * A linear congruential generator (Numerical Recipes), with a seed, so that a failure can be repeated.
  *
