@@ -2,25 +2,24 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import fc from 'fast-check';
 import { anyBody } from './setup/arbitrary-bodies.js';
 import { anyInt64, anyStorableText } from './setup/arbitrary-json.js';
-import { anyHistory } from './setup/arbitrary-histories.js';
+import { anyHistory, anyHistoryWithKills } from './setup/arbitrary-histories.js';
+import { startBeside } from './setup/killable-service.js';
 import { expectRows, Model } from './setup/model.js';
 import { playHistory } from './setup/play-history.js';
-import { forAll, PROPERTY_TIMEOUT_MS } from './setup/properties.js';
+import { forAll, PROPERTY_TIMEOUT_MS, RUNS } from './setup/properties.js';
 import { startService, type TestService } from './setup/service.js';
 import { bytesOf, sendInPieces } from './setup/wire.js';
 
 const LIMIT = 4096;
 
+/** These tests do not concern the limits, and a busy machine must not reach the time-out. */
+const settings = { AUTH_FAILURES_PER_MINUTE: '1000000', DATABASE_TIMEOUT_MS: '20000' };
+
 describe('for any input', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    // These tests do not concern the time-out, and a busy machine must not cause one.
-    service = await startService({
-      BODY_LIMIT: String(LIMIT),
-      AUTH_FAILURES_PER_MINUTE: '1000000',
-      DATABASE_TIMEOUT_MS: '20000',
-    });
+    service = await startService({ ...settings, BODY_LIMIT: String(LIMIT) });
   });
   beforeEach(() => service.database.query('TRUNCATE plants'));
   afterAll(() => service.close());
@@ -92,6 +91,26 @@ describe('for any input', () => {
       forAll(anyHistory, async (steps) => {
         expect(await playHistory(service, steps)).toEqual([]);
       }),
+    PROPERTY_TIMEOUT_MS,
+  );
+
+  it(
+    'clients, resets, cuts, kills and restarts leave rows that explain every response',
+    async () => {
+      const killable = await startBeside(service, settings);
+      try {
+        await forAll(
+          anyHistoryWithKills,
+          async (steps) => {
+            expect(await playHistory(killable, steps)).toEqual([]);
+          },
+          // A history with kills takes as long as some ten others.
+          Math.max(2, Math.round(RUNS / 10)),
+        );
+      } finally {
+        await killable.close();
+      }
+    },
     PROPERTY_TIMEOUT_MS,
   );
 });

@@ -11,7 +11,7 @@ export type Step = { readonly turns: number } & (
       readonly part: number;
       readonly after: number;
     }
-  | { readonly kind: 'cut' | 'freeze' | 'restore' | 'restart' | 'settle' }
+  | { readonly kind: 'cut' | 'freeze' | 'restore' | 'restart' | 'kill' | 'settle' }
 );
 
 /** Often none, so that plants share a batch. */
@@ -26,7 +26,7 @@ const plant = fc
   })
   .map(({ id, name, tag }): SentPlant => ({ id, name, ...(tag !== undefined && { tag }) }));
 
-const step = fc.oneof(
+const stepWithoutEnd = fc.oneof(
   { weight: 12, arbitrary: fc.record({ kind: fc.constant('send' as const), plant, turns }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('unauthorized' as const), plant, turns }) },
   {
@@ -47,6 +47,10 @@ const step = fc.oneof(
       turns,
     }),
   },
+);
+
+const step = fc.oneof(
+  { weight: 21, arbitrary: stepWithoutEnd },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('restart' as const), turns }) },
 );
 
@@ -55,3 +59,19 @@ export const anyHistory: fc.Arbitrary<Step[]> = fc.array(step, {
   maxLength: 30,
   size: 'max',
 });
+
+const stepsWithoutEnd: fc.Arbitrary<Step[]> = fc.array(stepWithoutEnd, {
+  maxLength: 12,
+  size: 'max',
+});
+
+/** In this many turns, a process of its own receives requests, stores their plants and responds. */
+const TURNS_OF_A_REQUEST = 2000;
+
+const end = (...kinds: ('kill' | 'restart')[]): fc.Arbitrary<Step> =>
+  fc.record({ kind: fc.constantFrom(...kinds), turns: fc.nat(TURNS_OF_A_REQUEST) });
+
+/** With two ends, because a process needs half a second to start again. */
+export const anyHistoryWithKills: fc.Arbitrary<Step[]> = fc
+  .tuple(stepsWithoutEnd, end('kill'), stepsWithoutEnd, end('kill', 'restart'), stepsWithoutEnd)
+  .map((parts) => parts.flat());

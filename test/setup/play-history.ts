@@ -22,6 +22,15 @@ const INCOMPLETE = 'incomplete';
 
 let histories = 0;
 
+/** What a history needs of a service. */
+export interface PlayedService extends Pick<
+  TestService,
+  'url' | 'port' | 'token' | 'database' | 'proxy' | 'metric' | 'restart'
+> {
+  /** Ends the process of the service with SIGKILL at once, and starts it again on the same port. */
+  kill?(): Promise<void>;
+}
+
 /**
  * Plays the steps, lets the clients send each plant again until it is acknowledged or refused, and compares the
  * responses with the rows.
@@ -29,7 +38,7 @@ let histories = 0;
  * @returns a sentence for each contradiction
  */
 export async function playHistory(
-  service: TestService,
+  service: PlayedService,
   steps: readonly Step[],
 ): Promise<readonly string[]> {
   // A statement of the last history may still run, whose client was cut off: so each has ids of its own.
@@ -96,6 +105,12 @@ export async function playHistory(
         service.proxy.restore();
         restarting = service.restart();
         break;
+      case 'kill':
+        await restarting;
+        restarting = service.kill!();
+        // After the kill, so that it also comes while the database does not respond.
+        service.proxy.restore();
+        break;
       case 'settle':
         service.proxy.restore();
         await Promise.all(inFlight.splice(0));
@@ -129,7 +144,7 @@ async function pass(turns: number): Promise<void> {
 }
 
 async function sendAndReset(
-  { port, token }: TestService,
+  { port, token }: PlayedService,
   plant: SentPlant,
   { part, after }: Extract<Step, { kind: 'reset' }>,
 ): Promise<void> {
