@@ -1,7 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { stopApp } from '../src/shutdown.js';
+import { replaceWaits } from './setup/held-waits.js';
 import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
+
+/** Longer than any test. */
+const NEVER_MS = 600_000;
 
 const BODY = '{"id":1,"name":"a"}';
 
@@ -24,7 +28,7 @@ describe('a service that stops', () => {
     const socket = await openConnection(service.port);
     socket.write(head());
     await readResponses(socket, 1); // 100 Continue: the request is in flight
-    const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: 10_000 });
+    const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: NEVER_MS });
     // For a few turns of the event loop, the service still accepts the connections in its queue.
     while (
       await openConnection(service.port).then(
@@ -44,7 +48,7 @@ describe('a service that stops', () => {
     const live = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
     socket.write(live);
     await readResponses(socket, 1);
-    const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: 10_000 });
+    const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: NEVER_MS });
     socket.write(live);
     expect(await readResponses(socket)).toMatchObject([
       { status: 200, headers: { connection: 'close' } },
@@ -53,11 +57,15 @@ describe('a service that stops', () => {
   });
 
   it('is not ready from the first moment, but serves until the delay is over', async () => {
-    const stopped = stopApp(service.app, { shutdownDelay: 300, shutdownTimeout: 10_000 });
+    const delay = Promise.withResolvers<void>();
+    const restoreWaits = replaceWaits(() => delay.promise);
+    const stopped = stopApp(service.app, { shutdownDelay: 300, shutdownTimeout: NEVER_MS });
+    restoreWaits();
     const ready = await service.request('/health/ready');
     expect(ready).toMatchObject({ status: 503, body: { error: 50302 } });
     expect(ready.headers.get('connection')).toBe('close');
     expect(await service.post(BODY)).toMatchObject({ status: 200 });
+    delay.resolve();
     await stopped;
   });
 
@@ -65,7 +73,7 @@ describe('a service that stops', () => {
     const socket = await openConnection(service.port);
     socket.write(head());
     await readResponses(socket, 1);
-    const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: 50 });
+    const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: 0 });
     const [response] = await readResponses(socket);
     expect(response).toMatchObject({ status: 503, headers: { connection: 'close' } });
     expect(JSON.parse(response!.body)).toMatchObject({ error: 50302 });

@@ -1,5 +1,11 @@
+import type * as Module from 'node:module';
 import { afterEach, beforeEach, jest } from '@jest/globals';
 import { settled } from './settled.js';
+
+declare const importByNode: (name: string) => Promise<object>;
+
+/** Node's own, because that of Jest does nothing. */
+const { syncBuiltinESMExports } = (await importByNode('node:module')) as typeof Module;
 
 /**
  * Imports a module that waits with node:timers/promises, in a file whose tests hold the clock: its waits take no time,
@@ -30,6 +36,20 @@ async function importWith<Module>(
   wait: (milliseconds: number) => Promise<void>,
   load: () => Promise<Module>,
 ): Promise<Module> {
+  const restore = replaceWaits(wait);
+  try {
+    return await load();
+  } finally {
+    restore();
+  }
+}
+
+/**
+ * Lets built modules, and modules that are imported from now on, wait with `wait` and not with node:timers/promises.
+ *
+ * @returns a function that takes this back for built modules and for later imports
+ */
+export function replaceWaits(wait: (milliseconds: number) => Promise<void>): () => void {
   // Not by an import, of which Jest would keep the functions.
   const timers = process.getBuiltinModule('node:timers/promises');
   const original = timers.setTimeout;
@@ -37,9 +57,9 @@ async function importWith<Module>(
     await wait(milliseconds);
     return value as T;
   };
-  try {
-    return await load();
-  } finally {
+  syncBuiltinESMExports();
+  return () => {
     timers.setTimeout = original;
-  }
+    syncBuiltinESMExports();
+  };
 }
