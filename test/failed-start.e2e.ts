@@ -4,10 +4,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { attempt, endAttempts, reasonOf } from './setup/attempts.js';
 import { runInProcess } from './setup/cli.js';
+import { holdClock } from './setup/clock.js';
 import { isOnServer, openTestDatabase } from './setup/database.js';
+import { replaceWaits } from './setup/held-waits.js';
 
 const MAIN = 'dist/main.js';
 const CLI = 'dist/cli.js';
@@ -136,22 +138,6 @@ describe('a start that cannot succeed', () => {
     expect(connections).toBe(1);
   });
 
-  it('retries a database that is away, until the time-out', async () => {
-    const service = attempt([MAIN], {
-      PORT: '0',
-      DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants',
-      DATABASE_START_TIMEOUT_MS: '3000',
-    });
-    await service.waitFor(
-      /Waiting for the database at 127\.0\.0\.1:1\/plants: connect ECONNREFUSED/,
-    );
-    expect(await service.exit()).toBe(1);
-    expect(service.stderr).toMatch(
-      /^The database at 127\.0\.0\.1:1\/plants could not be used within 3000 ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
-    );
-    expect(service.stdout + service.stderr).not.toContain('hunter2');
-  });
-
   it.each(['1', '2'])(
     'a port that is taken, with %s worker(s): the message is one line, and no database is opened',
     async (workers) => {
@@ -204,26 +190,56 @@ describe('a start that cannot succeed', () => {
       await rm(dir, { recursive: true });
     },
   );
+});
 
-  it('a database that stays read-only: the message says so', async () => {
+describe('a start on a database that stays unusable', () => {
+  const advance = holdClock();
+  let restoreWaits: () => void;
+
+  beforeEach(() => {
+    restoreWaits = replaceWaits(advance);
+  });
+  afterEach(() => restoreWaits());
+
+  const startTimeout = { DATABASE_START_TIMEOUT_MS: '3000' };
+
+  it('retries while it is away, until the time-out', async () => {
+    const { exitCode, stdout, stderr } = await runInProcess(['migrate'], {
+      DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants',
+      ...startTimeout,
+    });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toBe(
+      'Waiting for the database at 127.0.0.1:1/plants: connect ECONNREFUSED 127.0.0.1:1\n' +
+        'The database at 127.0.0.1:1/plants could not be used within 3000 ms: connect ECONNREFUSED 127.0.0.1:1\n',
+    );
+  });
+
+  it('says that it is read-only', async () => {
     const database = await openTestDatabase();
     // All connections to the embedded database share one session.
     if (!isOnServer) await database.query('SET default_transaction_read_only = on');
     const url = isOnServer
       ? database.url.replace('options=', 'options=-c+default_transaction_read_only%3Don+')
       : database.url;
-    const env = { PORT: '0', DATABASE_URL: url, DATABASE_START_TIMEOUT_MS: '3000' };
-    const service = attempt([MAIN], env);
-    const command = await runInProcess(['token', 'list'], env);
+    // A process of its own has the clock of the machine, so it does not wait here.
+    const service = attempt([MAIN], {
+      PORT: '0',
+      DATABASE_URL: url,
+      DATABASE_START_TIMEOUT_MS: '0',
+    });
+    const command = await runInProcess(['token', 'list'], { DATABASE_URL: url, ...startTimeout });
+    expect(command.stderr).toMatch(/^Waiting for the database .*\(25006\)/);
     const outcomes = [
-      { exitCode: await service.exit(), stdout: service.stdout, stderr: service.stderr },
-      command,
+      { exitCode: await service.exit(), stderr: service.stderr, milliseconds: 0 },
+      { ...command, milliseconds: 3000 },
     ];
-    for (const { exitCode, stdout, stderr } of outcomes) {
+    for (const { exitCode, stderr, milliseconds } of outcomes) {
       expect(exitCode).toBe(1);
-      expect(`${stdout}${stderr}`).toContain('Waiting for the database');
       expect(stderr.trimEnd().split('\n').at(-1)).toMatch(
-        /^The database at .* could not be used within 3000 ms: .*\(25006\); it is read-only, as a standby or a former primary is, so DATABASE_URL must lead to the primary$/,
+        new RegExp(
+          `^The database at .* could not be used within ${milliseconds} ms: .*\\(25006\\); it is read-only, as a standby or a former primary is, so DATABASE_URL must lead to the primary$`,
+        ),
       );
     }
     await database.close();
