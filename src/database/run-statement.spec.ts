@@ -138,6 +138,18 @@ describe('a statement that fails', () => {
     expect(pool.server.statements).toHaveLength(5);
   });
 
+  it('because it lost one race after the other is given up after one time limit for all of them', async () => {
+    const dataSource = await pool.start(() => {
+      jest.advanceTimersByTime(TIMEOUT_MS * 0.4);
+      return failAlways('40001');
+    });
+    holdTimers();
+    await expect(runStatement(dataSource, 'INSERT', [])).rejects.toMatchObject(
+      unavailable({ message: 'The database did not respond in time' }),
+    );
+    expect(pool.server.statements).toHaveLength(3);
+  });
+
   it('because its connection broke is sent again on another one', async () => {
     const dataSource = await pool.start(({ connection }) => {
       if (connection.serial === 1) connection.cut();
