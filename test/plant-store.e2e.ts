@@ -227,8 +227,12 @@ describe('./plant-store', () => {
 
     it('npm run start:dev rebuilds after a change, and starts the service when the one before it has ended', async () => {
       const main = (version: number) =>
-        // A service needs a moment to release the database.
-        `process.on('SIGTERM', () => setTimeout(() => process.exit(console.log('ended ${version}')), 300));
+        // A service needs a moment to release the database: here, until there is a file.
+        `import { existsSync } from 'node:fs';
+         process.on('SIGTERM', () => {
+           console.log('stopping ${version}');
+           setInterval(() => existsSync('released') && process.exit(console.log('ended ${version}')), 10);
+         });
          setInterval(() => undefined, 1000);
          console.log('started ${version}');\n`;
       await writeFile(join(folder, 'src/main.ts'), main(1));
@@ -236,6 +240,10 @@ describe('./plant-store', () => {
       try {
         await dev.waitFor(/started 1/);
         await writeFile(join(folder, 'src/main.ts'), main(2));
+        await dev.waitFor(/stopping 1/);
+        // A second service that did not wait would have started by the time that another program has.
+        await runProgram(process.execPath, ['--eval', '']).exit();
+        await writeFile(join(folder, 'released'), '');
         await dev.waitFor(/started 2/);
       } finally {
         dev.process.kill('SIGTERM');
