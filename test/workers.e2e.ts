@@ -146,8 +146,8 @@ describeOnLinux('several workers', () => {
   ];
 
   beforeAll(async () => {
-    // These tests do not concern the time-out, and a busy machine must not cause one.
-    service = await start({ DATABASE_TIMEOUT_MS: '20000' });
+    // These tests do not concern the time-outs, and a busy machine must not cause one.
+    service = await start({ DATABASE_TIMEOUT_MS: '20000', SHUTDOWN_TIMEOUT_MS: NEVER_MS });
     sockets = await connectToBoth(service);
   });
 
