@@ -9,6 +9,7 @@ import { runInProcess } from './setup/cli.js';
 import { runCommand, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
+import { fetchDocumented } from './setup/fetch-documented.js';
 import { openConnection, plantHead, readResponses, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
@@ -86,7 +87,7 @@ describe('logs and traces of a running service', () => {
   });
 
   const post = (body: string, headers: Record<string, string> = {}, path = '/plants') =>
-    fetch(url + path, {
+    fetchDocumented(url + path, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
       body,
@@ -393,10 +394,10 @@ describe('a collector that accepts nothing', () => {
     });
     const [, url] = await service.waitFor(/listens on (http:[^"]+)/);
     // As many spans as are sent at once, without waiting for more.
-    for (let i = 0; i < 512; i++) await fetch(`${url}/health/live`);
+    for (let i = 0; i < 512; i++) await fetchDocumented(`${url}/health/live`);
     const lost = `Traces are lost: they cannot be sent to ${endpoint}.`;
     await service.waitFor(new RegExp(lost));
-    await fetch(`${url}/health/live`);
+    await fetchDocumented(`${url}/health/live`);
     const last = once(collector, 'request');
     service.process.kill('SIGTERM');
     await last;
@@ -416,7 +417,7 @@ describe('a collector that is away', () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
     });
     const [, url] = await service.waitFor(/listens on (http:[^"]+)/);
-    await fetch(`${url}/health/live`);
+    await fetchDocumented(`${url}/health/live`);
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(0);
     expect(service.stderr).toBe('');

@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { attempt, endAttempts } from './setup/attempts.js';
 import { runCommand, type Command } from './setup/command.js';
 import { makeDataDir } from './setup/data-dir.js';
+import { fetchDocumented } from './setup/fetch-documented.js';
 import { until } from './setup/until.js';
 
 const MAIN = 'dist/main.js';
@@ -37,7 +38,7 @@ function endOf({ stdout }: Command): unknown[] {
 
 /** Standard output is no terminal here, so it carries only the log; the token is on standard error. */
 async function expectJsonLog(service: Command): Promise<void> {
-  await fetch(`${await urlOf(service)}/health/live`);
+  await fetchDocumented(`${await urlOf(service)}/health/live`);
   await service.waitFor(/"route":"\/health\/live".*\n/);
   const entries = service.stdout.trimEnd().split('\n');
   expect(entries.map((entry) => JSON.parse(entry) as object)).toContainEqual(
@@ -69,7 +70,7 @@ describe('a service on the embedded database', () => {
       '{"name":"Equisetum fluviatile","tag":"Equisetum"}',
     );
     const [, docs] = await service.waitFor(/Swagger UI +(\S+)/);
-    expect((await fetch(docs!)).status).toBe(200);
+    expect((await fetchDocumented(docs!)).status).toBe(200);
     await expectJsonLog(service);
   });
 
@@ -84,7 +85,7 @@ describe('a service on the embedded database', () => {
     expect(await create.exit()).toBe(0);
     expect(create.stderr).toBe('');
     expect(create.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
-    const response = await fetch(`${await urlOf(service)}/plants`, {
+    const response = await fetchDocumented(`${await urlOf(service)}/plants`, {
       method: 'POST',
       headers: {
         authorization: `Bearer ${create.stdout.trim()}`,
@@ -137,7 +138,7 @@ describe('a service on the embedded database', () => {
   it('stops at once at the second signal', async () => {
     const url = await urlOf(service);
     service.process.kill('SIGINT');
-    await until(async () => (await fetch(`${url}/health/ready`)).status !== 200);
+    await until(async () => (await fetchDocumented(`${url}/health/ready`)).status !== 200);
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(1);
     expect(service.stdout).toContain('"msg":"The Plant Store stops: it received SIGINT."');

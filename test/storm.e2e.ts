@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
 import { untilIdle, untilNothingHeld } from './setup/clean-state.js';
+import { fetchDocumented, noResponse } from './setup/fetch-documented.js';
 import { generator, printedSeed } from './setup/random.js';
 import { openConnection, plantHead } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
@@ -87,15 +88,15 @@ describe('a storm of clients that leave', () => {
         const controller = new AbortController();
         const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
         const { signal } = controller;
-        const response = fetch(`${service.url}/plants`, {
+        const response = fetchDocumented(`${service.url}/plants`, {
           method: 'POST',
           headers,
           body: JSON.stringify({ id, name: 'a' }),
           signal,
-        });
+        }).catch(noResponse);
         await turns(random(30));
         controller.abort();
-        await response.catch(() => undefined);
+        await response;
       },
     ];
 

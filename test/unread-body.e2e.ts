@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { Agent, request as httpRequest } from 'node:http';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../src/auth/access-token.js';
 import { LifecycleService } from '../src/http/lifecycle.service.js';
+import { readDocumented } from './setup/fetch-documented.js';
 import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
@@ -166,12 +167,12 @@ describe('a response to a body that was not read', () => {
     });
     failed.catch(() => undefined);
     request.end(body);
-    const responded = new Promise<number>((resolve) => {
-      request.on('response', (response) => {
-        response.resume().once('end', () => resolve(response.statusCode!));
-      });
-    });
-    return Promise.race([responded, failed]);
+    const receive = async () => {
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      await readDocumented(response, 'POST /plants');
+      return response.statusCode!;
+    };
+    return Promise.race([receive(), failed]);
   }
 });
 

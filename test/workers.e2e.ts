@@ -7,6 +7,7 @@ import { prepareDatabase } from '../src/database/prepare-database.js';
 import { runCommand, runProgram, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
+import { fetchDocumented } from './setup/fetch-documented.js';
 import { startLoad, stopLoads } from './setup/load.js';
 import { childrenOf, isRunning } from './setup/processes.js';
 import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
@@ -83,8 +84,7 @@ async function connectToBoth({ port, command }: Service): Promise<[Socket, Socke
 
 async function post(url: string, body: string, bearer = token): Promise<number> {
   const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' };
-  const response = await fetch(`${url}/plants`, { method: 'POST', headers, body });
-  await response.arrayBuffer();
+  const response = await fetchDocumented(`${url}/plants`, { method: 'POST', headers, body });
   return response.status;
 }
 
@@ -237,7 +237,8 @@ describeOnLinux('several workers that stop', () => {
     const service = await start({ SHUTDOWN_DELAY_MS: NEVER_MS });
     const sockets = await connectToBoth(service);
     service.command.process.kill('SIGTERM');
-    while ((await fetch(`${service.url}/health/ready`)).status === 200) await delay(10);
+    const ready = () => fetchDocumented(`${service.url}/health/ready`);
+    while ((await ready()).status === 200) await delay(10);
     for (const socket of sockets) {
       socket.write(READY);
       expect(await readResponses(socket)).toMatchObject([{ status: 503 }]);

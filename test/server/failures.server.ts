@@ -7,10 +7,12 @@ import {
   stop,
   type BuiltService,
 } from '../setup/built-service.js';
+import { fetchDocumented } from '../setup/fetch-documented.js';
 import { startLoad, stopLoads } from '../setup/load.js';
 import { childrenOf } from '../setup/processes.js';
 import { startPgBouncer } from '../setup/pgbouncer.js';
 import { startPostgresServer, type PostgresServer } from '../setup/postgres-server.js';
+import { isReady } from '../setup/service-program.js';
 import { until } from '../setup/until.js';
 
 afterEach(stopLoads);
@@ -71,7 +73,7 @@ describe('a service on a server that fails', () => {
 
   it('frozen: the service still stops gracefully', async () => {
     const other = await startOn(server.url);
-    await fetch(`${other.url}/health/ready`);
+    await fetchDocumented(`${other.url}/health/ready`);
     await server.freeze();
     await stop(other);
     await server.thaw();
@@ -107,7 +109,7 @@ describe('a service on a server that fails', () => {
     const response = await post();
     expect(response.status).toBe(503);
     expect(await response.json()).toMatchObject({ error: 50300 });
-    await until(async () => (await fetch(`${service.url}/health/ready`)).status !== 200);
+    await until(async () => (await fetchDocumented(`${service.url}/health/ready`)).status !== 200);
     await server.administer('ALTER DATABASE plants_test RESET default_transaction_read_only');
     await disconnectAll();
     await recovered();
@@ -118,7 +120,7 @@ describe('a service on a server that fails', () => {
     const other = await startOn(server.url.replace('plants@', 'visitor@'));
     await server.administer('ALTER DATABASE plants_test CONNECTION LIMIT 0');
     await disconnectAll();
-    const ready = () => fetch(`${other.url}/health/ready`);
+    const ready = () => fetchDocumented(`${other.url}/health/ready`);
     await until(async () => (await ready()).status !== 200);
     expect(await (await ready()).json()).toMatchObject({ error: 50300 });
     await server.administer('ALTER DATABASE plants_test CONNECTION LIMIT -1');
@@ -161,7 +163,7 @@ describe('a service, while other sessions write the same plants', () => {
   /** Waits until this many plants are in the queue for a batch. */
   async function queued({ url }: BuiltService, count: number): Promise<void> {
     for (;;) {
-      const response = await fetch(`${url}/metrics`, {
+      const response = await fetchDocumented(`${url}/metrics`, {
         headers: { authorization: `Bearer ${token}` },
       });
       if (new RegExp(`^plant_store_batch_waiting ${count}$`, 'm').test(await response.text()))
@@ -259,14 +261,7 @@ describe('a rolling restart of two replicas under load', () => {
       let isChecking = true;
       const checking = (async () => {
         while (isChecking) {
-          const checks = await Promise.all(
-            replicas.map(({ url }) =>
-              fetch(`${url}/health/ready`).then(
-                (response) => response.ok,
-                () => false,
-              ),
-            ),
-          );
+          const checks = await Promise.all(replicas.map(({ url }) => isReady(url)));
           ready = replicas.map(({ url }) => url).filter((_, i) => checks[i]);
           await new Promise(setImmediate);
         }

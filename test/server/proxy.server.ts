@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from '@jest/globals';
 import { createToken, startOn, stop } from '../setup/built-service.js';
+import { fetchDocumented, noResponse } from '../setup/fetch-documented.js';
 import { startLoad, stopLoads } from '../setup/load.js';
 import { findFreePorts } from '../setup/ports.js';
 import { startPostgresServer } from '../setup/postgres-server.js';
@@ -31,12 +32,10 @@ async function startProxy(replicas: readonly number[]): Promise<{
   });
   const exited = once(nginx, 'close');
   const url = `http://127.0.0.1:${port}`;
-  await until(() =>
-    fetch(`${url}/health/live`).then(
-      ({ ok }) => ok,
-      () => false,
-    ),
-  );
+  await until(async () => {
+    const response = await fetchDocumented(`${url}/health/live`).catch(noResponse);
+    return response?.ok ?? false;
+  });
   return {
     url,
     async close() {

@@ -1,5 +1,6 @@
 import { expect } from '@jest/globals';
 import { runCommand, type Command } from './command.js';
+import { fetchDocumented } from './fetch-documented.js';
 
 /** A built service, as an operator runs it. */
 export interface BuiltService {
@@ -32,7 +33,7 @@ export async function createToken(databaseUrl: string): Promise<string> {
 }
 
 export function postPlant({ url }: BuiltService, token: string, id: number): Promise<Response> {
-  return fetch(`${url}/plants`, {
+  return fetchDocumented(`${url}/plants`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ id, name: 'a' }),

@@ -20,6 +20,9 @@ export interface ReceivedResponse {
   readonly request?: string;
 }
 
+/** The service sent a response, and it is not as the document says. */
+export class UndocumentedError extends Error {}
+
 /** The description of the header field excepts it. */
 const WITHOUT_RETRY_AFTER = 50302;
 
@@ -42,13 +45,13 @@ let validator: Promise<Ajv2020> | undefined;
  * status, its header fields, its content type and its body. The document describes one operation, and the table in its
  * description every error, also those of other paths: their bodies must be as in the schema `Error`.
  *
- * @throws Error that names each difference
+ * @throws UndocumentedError that names each difference
  */
 export async function expectDocumented(response: ReceivedResponse): Promise<void> {
   const problems = await problemsOf(response);
   if (problems.length === 0) return;
   const { request = 'a request', status, body } = response;
-  throw new Error(
+  throw new UndocumentedError(
     `The response ${status} to ${request} is not as openapi.json says: ${problems.join('; ')}. It is: ${body.slice(0, 500)}`,
   );
 }
@@ -66,7 +69,8 @@ async function problemsOf(response: ReceivedResponse): Promise<string[]> {
   if (content[mediaType] === undefined) return [`content type ${mediaType} is not documented`];
 
   const problems: string[] = [];
-  const body = JSON.parse(response.body) as { error: number; message: string };
+  const body = parsed(response.body) as { error: number; message: string } | undefined;
+  if (body === undefined) return ['the body is not JSON'];
   const schema = `${IN_RESPONSES}/${key ?? '400'}/content/${mediaType.replace('/', '~1')}/schema`;
   await check(schema, 'the body', body, problems);
   if (isError && !numbers.has(body.error))
@@ -78,13 +82,22 @@ async function problemsOf(response: ReceivedResponse): Promise<string[]> {
     const value = response.header(name);
     if (value !== null) {
       // A number in a header field is text (OpenAPI 3.1, style `simple`).
-      const parsed: unknown = /^\d+$/.test(value) && name === 'Retry-After' ? Number(value) : value;
-      await check(`${$ref}/schema`, `the header ${name}`, parsed, problems);
+      const typed: unknown = /^\d+$/.test(value) && name === 'Retry-After' ? Number(value) : value;
+      await check(`${$ref}/schema`, `the header ${name}`, typed, problems);
     } else if (name !== 'Retry-After' || body.error !== WITHOUT_RETRY_AFTER) {
       problems.push(`the header ${name} is missing`);
     }
   }
   return problems;
+}
+
+/** @returns undefined for a text that is not JSON */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Where a test sent its own bytes, the only other JSON is that of /health. */

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { fetchDocumented, noResponse } from './fetch-documented.js';
 
 /** What happens to a request instead of a normal response. */
 export type Fault =
@@ -25,6 +26,7 @@ export interface Gateway {
   readonly faults: Fault[];
   /** Is called for every response of the service, before the client gets it. */
   onResponse: (status: number) => void;
+  /** @throws UndocumentedError when a response of the service was not as openapi.json says */
   close(): Promise<void>;
 }
 
@@ -49,7 +51,7 @@ export async function startGateway(serviceUrl: string): Promise<Gateway> {
         return;
       }
       const { authorization = '', 'content-type': type = '' } = request.headers;
-      const forwarded = await fetch(serviceUrl + request.url!, {
+      const forwarded = await fetchDocumented(serviceUrl + request.url!, {
         method: request.method!,
         headers: { authorization, 'content-type': type },
         body,
@@ -71,8 +73,11 @@ export async function startGateway(serviceUrl: string): Promise<Gateway> {
       response.writeHead(forwarded.status, headers).end(content);
     };
     const handled = handle()
-      .catch(() => void response.destroy())
-      .finally(() => inFlight.delete(handled));
+      .catch((error: unknown) => {
+        response.destroy();
+        noResponse(error);
+      })
+      .then(() => void inFlight.delete(handled));
     inFlight.add(handled);
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');

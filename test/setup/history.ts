@@ -1,4 +1,5 @@
 import type { BuiltService } from './built-service.js';
+import { fetchDocumented } from './fetch-documented.js';
 
 /** A plant as it is sent. */
 export interface SentPlant {
@@ -12,13 +13,16 @@ export interface Sent extends SentPlant {
   readonly outcome: number;
 }
 
-/** @returns the outcome: 200, or the number of the error */
+/**
+ * @returns the outcome: 200, or the number of the error
+ * @throws Error when there is no response, or one that is not as openapi.json says
+ */
 export async function send(
   { url }: Pick<BuiltService, 'url'>,
   token: string,
   plant: SentPlant,
 ): Promise<Sent> {
-  const response = await fetch(`${url}/plants`, {
+  const response = await fetchDocumented(`${url}/plants`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify(plant),

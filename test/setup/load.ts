@@ -1,3 +1,4 @@
+import { fetchDocumented, noResponse } from './fetch-documented.js';
 import { until } from './until.js';
 
 /** Clients that send one plant after the other, and record every acknowledged one. */
@@ -6,8 +7,13 @@ export interface Load {
   readonly acknowledged: Set<string>;
   /** Counts of all other responses, by status; 0 stands for no response. */
   readonly failures: Map<number, number>;
-  /** Waits until this many more plants are acknowledged. */
+  /**
+   * Waits until this many more plants are acknowledged.
+   *
+   * @throws UndocumentedError when a response was not as openapi.json says
+   */
   progress(count: number): Promise<void>;
+  /** @throws UndocumentedError when a response was not as openapi.json says */
   stop(): Promise<void>;
 }
 
@@ -15,8 +21,9 @@ const loads = new Set<Load>();
 
 /** Stops the loads that a failed test did not stop. */
 export async function stopLoads(): Promise<void> {
-  await Promise.all([...loads].map((load) => load.stop()));
+  const started = [...loads];
   loads.clear();
+  await Promise.all(started.map((load) => load.stop()));
 }
 
 /** @param target returns the URL of the service for the next request */
@@ -29,33 +36,41 @@ export function startLoad(target: () => string, token: string, clients = 16): Lo
   const run = async () => {
     while (isRunning) {
       const id = String(nextId++ * 1_000_000_007n);
-      const status = await fetch(`${target()}/plants`, {
+      const response = await fetchDocumented(`${target()}/plants`, {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: `{"id":${id},"name":"plant ${id}"}`,
-      }).then(
-        async (response) => {
-          await response.arrayBuffer();
-          return response.status;
-        },
-        () => 0,
-      );
+      }).catch(noResponse);
+      const status = response?.status ?? 0;
       if (status === 200) acknowledged.add(id);
       else failures.set(status, (failures.get(status) ?? 0) + 1);
     }
   };
-  const running = Array.from({ length: clients }, run);
+  let problem: Error | undefined;
+  const runToProblem = () =>
+    run().catch((error: Error) => {
+      isRunning = false;
+      problem = error;
+    });
+  const running = Array.from({ length: clients }, runToProblem);
+  const throwProblem = () => {
+    if (problem !== undefined) throw problem;
+  };
 
   const load: Load = {
     acknowledged,
     failures,
     async progress(count) {
       const goal = acknowledged.size + count;
-      await until(() => acknowledged.size >= goal);
+      await until(() => {
+        throwProblem();
+        return acknowledged.size >= goal;
+      });
     },
     async stop() {
       isRunning = false;
       await Promise.all(running);
+      throwProblem();
     },
   };
   loads.add(load);

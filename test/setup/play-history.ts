@@ -1,5 +1,6 @@
 import { generateAccessToken } from '../../src/auth/access-token.js';
 import type { Step } from './arbitrary-histories.js';
+import { noResponse } from './fetch-documented.js';
 import {
   contradictions,
   falseOutcomes,
@@ -55,17 +56,18 @@ export async function playHistory(
     );
 
   const request = async (plant: SentPlant) => {
-    const sent = await send(service, service.token, plant).catch(() => ({ ...plant, outcome: 0 }));
+    const sent = (await send(service, service.token, plant).catch(noResponse)) ?? {
+      ...plant,
+      outcome: 0,
+    };
     history.push(sent);
     // A response is true when the client gets it, not only in the end.
     if (isFinal(sent.outcome)) problems.push(...falseOutcomes([sent], await rowsOf(sent.id, 1)));
     return sent;
   };
   const requestWithWrongToken = async (plant: SentPlant) => {
-    const { outcome } = await send(service, generateAccessToken(), plant).catch(() => ({
-      outcome: 0,
-    }));
-    if (isFinal(outcome)) problems.push(`${plant.id}: a wrong token was accepted`);
+    const sent = await send(service, generateAccessToken(), plant).catch(noResponse);
+    if (isFinal(sent?.outcome)) problems.push(`${plant.id}: a wrong token was accepted`);
   };
 
   for (const step of steps) {
@@ -132,7 +134,7 @@ export async function playHistory(
   return problems;
 }
 
-const isFinal = (outcome: number) => outcome === 200 || outcome === 40006;
+const isFinal = (outcome: number | undefined) => outcome === 200 || outcome === 40006;
 
 const shifted = (plant: SentPlant, firstId: number): SentPlant => ({
   ...plant,

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ROOT } from './command.js';
+import { fetchDocumented, noResponse } from './fetch-documented.js';
 
 /** Creates a token, which also makes the schema. */
 export async function createToken(databaseUrl: string, name: string): Promise<string> {
@@ -23,12 +24,7 @@ async function runCli(databaseUrl: string, args: readonly string[]): Promise<str
 }
 
 /** Whether a service accepts plants now. */
-export function isReady(url: string): Promise<boolean> {
-  return fetch(`${url}/health/ready`).then(
-    async (response) => {
-      await response.arrayBuffer();
-      return response.ok;
-    },
-    () => false,
-  );
+export async function isReady(url: string): Promise<boolean> {
+  const response = await fetchDocumented(`${url}/health/ready`).catch(noResponse);
+  return response?.ok ?? false;
 }

@@ -7,7 +7,7 @@ import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { readProcessState, untilIdle, untilReleased, type ProcessState } from './clean-state.js';
 import { startDatabaseProxy, type DatabaseProxy } from './database-proxy.js';
 import { openTestDatabase, type TestDatabase } from './database.js';
-import { expectDocumented } from './documented.js';
+import { fetchDocumented } from './fetch-documented.js';
 import { stopApp } from '../../src/shutdown.js';
 
 /** A row of the table, with the id as Postgres prints it. */
@@ -78,15 +78,8 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
   const token = await app.get(AccessTokensService).create('test');
 
   const request = async (path: string, init?: RequestInit): Promise<TestResponse> => {
-    const response = await fetch(url + path, init);
+    const response = await fetchDocumented(url + path, init);
     const text = await response.text();
-    const [pathname] = path.split('?');
-    await expectDocumented({
-      status: response.status,
-      header: (name) => response.headers.get(name),
-      body: text,
-      request: `${init?.method ?? 'GET'} ${pathname}`,
-    });
     const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
     return {
       status: response.status,

@@ -3,6 +3,7 @@ import { Shards } from '../../src/database/shards.js';
 import { createToken, startOn, stop, type BuiltService } from '../setup/built-service.js';
 import { openCitusCluster, whyNoCitus, type CitusCluster } from '../setup/citus-cluster.js';
 import { runCommand } from '../setup/command.js';
+import { fetchDocumented } from '../setup/fetch-documented.js';
 import { contradictions, send, type Sent, type StoredRow } from '../setup/history.js';
 import { startLoad } from '../setup/load.js';
 import { generator } from '../setup/random.js';
@@ -163,7 +164,7 @@ onCitus('plants on Citus', () => {
       expect(outcomes.map(({ outcome }) => outcome)).toEqual(
         ids.map((id) => (isAlive(id) ? 200 : 50300)),
       );
-      expect(await (await fetch(`${services[0].url}/health/ready`)).json()).toEqual({
+      expect(await (await fetchDocumented(`${services[0].url}/health/ready`)).json()).toEqual({
         status: 'ok',
       });
       await worker!.start();
