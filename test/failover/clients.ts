@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { UndocumentedError } from '../setup/documented.js';
+import { fetchDocumented } from '../setup/fetch-documented.js';
 import { plantOf, type History, type Outcome, type Plant } from './history.js';
 
 /** After a failure, a client waits this long before its next request. */
@@ -46,13 +48,16 @@ export function startServiceClients(url: string, token: string, log: Log): Clien
     const signal = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
     const body = `{"id":${id},"name":"${name}"${rest}}`;
     try {
-      const response = await fetch(`${url}/plants`, { method: 'POST', headers, body, signal });
+      const init = { method: 'POST', headers, body, signal };
+      const response = await fetchDocumented(`${url}/plants`, init);
       const { error } = (await response.json()) as { error?: number };
       if (response.status === 200) return { kind: 'acknowledged', detail: '200' };
       const kind = response.status === 503 ? 'refused' : 'other';
       return { kind, detail: String(error ?? response.status) };
     } catch (error) {
-      return { kind: 'other', detail: `no response: ${(error as Error).message}` };
+      const { message } = error as Error;
+      const isUndocumented = error instanceof UndocumentedError;
+      return { kind: 'other', detail: isUndocumented ? message : `no response: ${message}` };
     }
   };
   return startClients(send, SERVICE_LOAD, log);

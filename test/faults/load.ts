@@ -2,7 +2,7 @@ import { Agent } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { generator } from '../setup/random.js';
-import { bodyOf, post, type Plant } from './post.js';
+import { bodyOf, post, type Outcome, type Plant } from './post.js';
 
 /** Clients that send one plant after the other. */
 const CLIENTS = 16;
@@ -18,9 +18,8 @@ const RIVALS = 3;
 /** An odd number: its multiples are different ids, all over int64. */
 const ID_STEP = 0x9e3779b97f4a7c15n;
 
-/** A request, with its outcome: 200, the number of an error, 0 for a lost connection, or UNDOCUMENTED. */
-export interface Sent extends Plant {
-  readonly outcome: number;
+/** A request, with its outcome. */
+export interface Sent extends Plant, Outcome {
   /** Outcomes that are right while nothing fails. */
   readonly expected: readonly number[];
   /** Seconds since the start of the load. */
@@ -64,9 +63,10 @@ export function startLoad(url: string, token: string, wrongToken: string, seed: 
     { body = bodyOf(plant), bearer = token } = {},
   ): Promise<boolean> => {
     const sentAt = now();
-    const outcome = await post(url, bearer, agent, plant, body);
+    const result = await post(url, bearer, agent, plant, body);
     const endedAt = now();
-    history.push({ ...plant, outcome, expected, sentAt, endedAt });
+    history.push({ ...plant, ...result, expected, sentAt, endedAt });
+    const { outcome } = result;
     if (outcome === 200) acknowledgedAt.push(endedAt);
     const isDefinite = outcome > 0 && outcome < 50000;
     await delay(isDefinite ? PAUSE_MS : BACK_OFF_MS);

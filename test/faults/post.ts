@@ -1,57 +1,60 @@
-import { request, type Agent } from 'node:http';
-import { text } from 'node:stream/consumers';
+import { once } from 'node:events';
+import { request, type Agent, type IncomingMessage } from 'node:http';
+import { UndocumentedError } from '../setup/documented.js';
+import { readDocumented } from '../setup/fetch-documented.js';
 import type { SentPlant } from '../setup/history.js';
 
 /** Longer than any wait of the service, so that a response that takes longer is a fault. */
 const TIMEOUT_MS = 30_000;
 
-/** A response that no client could understand. */
+/** A response that is not as openapi.json says, or does not come in time. */
 export const UNDOCUMENTED = -1;
 
 /** A plant whose id may be any int64, as decimal digits. */
 export type Plant = Omit<SentPlant, 'id'> & { readonly id: string };
+
+export interface Outcome {
+  /** 200, the number of an error, 0 for a connection that was lost, or UNDOCUMENTED. */
+  readonly outcome: number;
+  /** Why the outcome is UNDOCUMENTED. */
+  readonly problem?: string;
+}
 
 /** @returns JSON, with the exact id */
 export function bodyOf({ id, ...rest }: Plant): string {
   return `{"id":${id},${JSON.stringify(rest).slice(1)}`;
 }
 
-/**
- * Sends a body to `POST /plants`.
- *
- * @returns 200, the number of an error, 0 for a connection that was lost, or UNDOCUMENTED
- */
-export function post(
+/** Sends a body to `POST /plants`. */
+export async function post(
   url: string,
   token: string,
   agent: Agent,
   plant: Plant,
   body: string,
-): Promise<number> {
+): Promise<Outcome> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  return new Promise((resolve) => {
-    const noResponse = () => resolve(signal.aborted ? UNDOCUMENTED : 0);
-    request(`${url}/plants`, { method: 'POST', agent, headers, signal }, (response) => {
-      text(response).then((received) => {
-        resolve(outcomeOf(response.statusCode!, received, plant));
-      }, noResponse);
-    })
-      .on('error', noResponse)
-      .end(body);
-  });
+  const sent = request(`${url}/plants`, { method: 'POST', agent, headers, signal });
+  // A connection may also be lost during the response, which is when its reader gets the error.
+  sent.on('error', () => undefined).end(body);
+  try {
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    return outcomeOf(response.statusCode!, await readDocumented(response, 'POST /plants'), plant);
+  } catch (error) {
+    if (error instanceof UndocumentedError) return undocumented(error.message);
+    return signal.aborted
+      ? undocumented(`no response within ${TIMEOUT_MS / 1000} seconds`)
+      : { outcome: 0 };
+  }
 }
 
-function outcomeOf(status: number, received: string, { name, tag }: Plant): number {
-  if (status === 200) {
-    const expected = tag === undefined ? { name } : { name, tag };
-    return received === JSON.stringify(expected) ? 200 : UNDOCUMENTED;
-  }
-  try {
-    const { error, message } = JSON.parse(received) as { error: number; message: string };
-    const isDocumented = Math.floor(error / 100) === status && message !== '';
-    return isDocumented ? error : UNDOCUMENTED;
-  } catch {
-    return UNDOCUMENTED;
-  }
+/** @param received a body that is as openapi.json says */
+function outcomeOf(status: number, received: string, { name, tag }: Plant): Outcome {
+  if (status !== 200) return { outcome: (JSON.parse(received) as { error: number }).error };
+  const expected = JSON.stringify(tag === undefined ? { name } : { name, tag });
+  if (received === expected) return { outcome: 200 };
+  return undocumented(`200 with another plant: ${received}`);
 }
+
+const undocumented = (problem: string): Outcome => ({ outcome: UNDOCUMENTED, problem });

@@ -61,6 +61,13 @@ describe('the verdict is not clean when', () => {
     expect(reportOn([sent(200), sent(outcome, [200], '2')]).problems).not.toEqual([]);
   });
 
+  it('a response is not as the document says, and the reason is reported', () => {
+    const undocumented = { ...sent(-1, [200, 40006], '2'), problem: 'the header X is missing' };
+    expect(reportOn([sent(200), undocumented]).problems).toEqual([
+      '2: after 6 s, instead of 200 or 40006: the header X is missing',
+    ]);
+  });
+
   it('a plant that must be refused gets 200', () => {
     expect(reportOn([sent(200, [40005])]).problems).toHaveLength(1);
   });

@@ -100,7 +100,7 @@ export function createReport(
 
 /** @returns a sentence about an outcome that no fault explains; otherwise nothing */
 function wrong(
-  { id, outcome, expected, sentAt, endedAt }: Sent,
+  { id, outcome, problem, expected, sentAt, endedAt }: Sent,
   faults: readonly FaultRecord[],
 ): string[] {
   if (expected.includes(outcome) || UNAVAILABLE.includes(outcome)) return [];
@@ -109,13 +109,8 @@ function wrong(
       LOSES_CONNECTIONS.includes(kind) && endedAt >= at && sentAt <= recoveredAt,
   );
   if (outcome === 0 && isExplained) return [];
-  const name =
-    outcome === 0
-      ? 'a lost connection'
-      : outcome === -1
-        ? 'no response, or one that is not documented'
-        : outcome;
-  return [`${id}: ${name} after ${round(endedAt)} s, instead of ${expected.join(' or ')}`];
+  const name = outcome === 0 ? 'a lost connection' : (problem ?? outcome);
+  return [`${id}: after ${round(endedAt)} s, instead of ${expected.join(' or ')}: ${name}`];
 }
 
 function countOutcomes(history: readonly Sent[]): Record<string, number> {

@@ -1,6 +1,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT } from '../setup/command.js';
+import { fetchDocumented } from '../setup/fetch-documented.js';
 import { startProgram, waitFor, type RunningProgram } from '../setup/program.js';
 import { isReady } from '../setup/service-program.js';
 
@@ -90,8 +91,7 @@ export class Service {
     await rename(`${this.clockFile}.new`, this.clockFile);
     if (this.program === undefined) return;
     await waitFor('The jump of the clock', CLOCK_SECONDS, this.options.signal, async () => {
-      const response = await fetch(`${this.url}/health/live`);
-      await response.arrayBuffer();
+      const response = await fetchDocumented(`${this.url}/health/live`);
       const ahead = (Date.parse(response.headers.get('date')!) - Date.now()) / 1000;
       return Math.abs(ahead - seconds) < 5;
     });
