@@ -35,4 +35,27 @@ export default tseslint.config(
     files: ['test/**/*.ts', 'src/**/*.spec.ts'],
     rules: { '@typescript-eslint/no-unsafe-assignment': 'off' },
   },
+  {
+    files: ['test/**/*.ts'],
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        {
+          globals: [
+            {
+              name: 'fetch',
+              message:
+                'Use fetchDocumented of test/setup/fetch-documented.ts, which checks that the response is as openapi.json says.',
+            },
+          ],
+          checkGlobalObject: true,
+        },
+      ],
+    },
+  },
+  {
+    // The function that checks, and requests to etcd and Patroni.
+    files: ['test/setup/fetch-documented.ts', 'test/failover/{cluster,node}.ts'],
+    rules: { 'no-restricted-globals': 'off' },
+  },
 );
