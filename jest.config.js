@@ -5,7 +5,7 @@ const escaped = (names) => names.join('|').replaceAll('.', '\\.');
 /** Unit tests are beside the code (*.spec.ts); end-to-end tests are in test/ (*.e2e.ts). */
 export default {
   testEnvironment: './test/setup/environment.js',
-  setupFilesAfterEnv: ['./test/setup/built-modules.ts'],
+  setupFilesAfterEnv: ['./test/setup/built-modules.ts', './test/setup/released-process.ts'],
   roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/bench'],
   testRegex: '\\.(spec|e2e)\\.ts$',
   extensionsToTreatAsEsm: ['.ts'],

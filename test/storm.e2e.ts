@@ -2,11 +2,12 @@ import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
-import { untilIdle, untilNothingHeld } from './setup/clean-state.js';
+import { untilIdle } from './setup/clean-state.js';
 import { fetchDocumented, noResponse } from './setup/fetch-documented.js';
 import { generator, printedSeed } from './setup/random.js';
 import { openConnection, plantHead } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
+import { untilNothingHeld } from './setup/until.js';
 
 const WAVES = 12;
 const CLIENTS = 30;

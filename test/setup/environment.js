@@ -14,6 +14,13 @@ export default class NodeImportEnvironment extends TestEnvironment {
     this.global.Date = Date;
   }
 
+  /** Hooks run in the order of their definition, and the one of released-process.ts, the first, must be the last. */
+  handleTestEvent({ name }, { rootDescribeBlock: { hooks } }) {
+    if (name !== 'run_start') return;
+    const first = hooks.findIndex(({ type }) => type === 'afterAll');
+    if (first !== -1) hooks.push(...hooks.splice(first, 1));
+  }
+
   async teardown() {
     // Jest kills its workers in the end, before they could write it themselves.
     if (process.env.NODE_V8_COVERAGE !== undefined) takeCoverage();

@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { readConfig } from '../../src/config/config.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
-import { readProcessState, untilIdle, untilReleased, type ProcessState } from './clean-state.js';
+import { untilIdle } from './clean-state.js';
 import { startDatabaseProxy, type DatabaseProxy } from './database-proxy.js';
 import { openTestDatabase, type TestDatabase } from './database.js';
 import { fetchDocumented } from './fetch-documented.js';
@@ -47,19 +47,13 @@ export interface TestService {
   /**
    * Stops the service.
    *
-   * @throws Error when the service, or this process, still holds what a request took
+   * @throws Error when the service still holds what a request took
    */
   close(): Promise<void>;
 }
 
-/** The services of this process, and its state before the first of them. */
-let running = 0;
-let before: ProcessState;
-
 /** @param env settings that differ from the defaults, as an operator would set them */
 export async function startService(env: Record<string, string> = {}): Promise<TestService> {
-  if (running === 0) before = await readProcessState();
-  running++;
   const database = await openTestDatabase();
   const proxy = await startDatabaseProxy(database.url);
   const config = readConfig({
@@ -129,9 +123,7 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
         await stop();
         await proxy.close();
         await database.close();
-        running--;
       });
-      if (running === 0) await untilReleased(before);
     },
   };
 }

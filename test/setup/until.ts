@@ -2,8 +2,27 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const PAUSE_MS = 5;
 
+/** A busy machine needs several seconds to end what an idle one ends at once. */
+const LIMIT_MS = 20_000;
+
 /** Waits for a condition that no event reports, until the time limit of the test. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   // Without a reference, the loop of a test that failed does not keep the process alive.
   while (!(await condition())) await delay(PAUSE_MS, undefined, { ref: false });
+}
+
+/**
+ * Waits until `list` is empty.
+ *
+ * @param list returns what is still held, in words
+ * @throws Error that names what is still held
+ */
+export async function untilNothingHeld(list: () => Promise<readonly string[]>): Promise<void> {
+  // A timer, because a test may hold the clocks.
+  const limit = AbortSignal.timeout(LIMIT_MS);
+  let held: readonly string[] = [];
+  await until(async () => (held = await list()).length === 0 || limit.aborted);
+  if (held.length > 0) {
+    throw new Error(`Still held after ${LIMIT_MS / 1000} seconds: ${held.join('; ')}`);
+  }
 }
