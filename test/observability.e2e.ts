@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http';
 import { json } from 'node:stream/consumers';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { untilIdleAt } from './setup/clean-state.js';
 import { runInProcess } from './setup/cli.js';
 import { runCommand, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
@@ -79,7 +80,7 @@ describe('logs and traces of a running service', () => {
     [, url] = (await service.waitFor(/listens on (http:[^"]+)/)) as unknown as [string, string];
   });
   afterAll(async () => {
-    service.process.kill('SIGKILL');
+    await untilIdleAt(url, token).finally(() => service.process.kill('SIGKILL'));
     await service.exit();
     collector.server.close();
     await proxy.close();

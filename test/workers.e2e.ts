@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { readConfig } from '../src/config/config.js';
 import { prepareDatabase } from '../src/database/prepare-database.js';
+import { untilIdleAt } from './setup/clean-state.js';
 import { runCommand, runProgram, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
@@ -215,6 +216,7 @@ describeOnLinux('several workers', () => {
   });
 
   it('lose no request under load when a terminal sends SIGINT to all processes, and end with exit code 0', async () => {
+    await untilIdleAt(service.url, METRICS_TOKEN);
     const load = startLoad(() => service.url, token);
     await load.progress(200);
     await begin(sockets);

@@ -5,6 +5,7 @@ import {
   postPlant,
   startOn,
   stop,
+  stopUnderLoad,
   type BuiltService,
 } from '../setup/built-service.js';
 import { fetchDocumented } from '../setup/fetch-documented.js';
@@ -271,7 +272,7 @@ describe('a rolling restart of two replicas under load', () => {
       for (let round = 0; round < 4; round++) {
         await load.progress(200);
         const [oldest, other] = replicas;
-        await stop(oldest);
+        await stopUnderLoad(oldest);
         replicas = [other, await start()];
         await until(() => ready.length === 2);
       }

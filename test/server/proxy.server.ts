@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from '@jest/globals';
-import { createToken, startOn, stop } from '../setup/built-service.js';
+import { createToken, startOn, stop, stopUnderLoad } from '../setup/built-service.js';
 import { fetchDocumented, noResponse } from '../setup/fetch-documented.js';
 import { startLoad, stopLoads } from '../setup/load.js';
 import { findFreePorts } from '../setup/ports.js';
@@ -57,7 +57,7 @@ it('behind the proxy of the Compose file, a rolling restart without a delay lose
     const load = startLoad(() => proxy.url, token);
     for (const [i, port] of ports.entries()) {
       await load.progress(500);
-      await stop(replicas[i]!);
+      await stopUnderLoad(replicas[i]!);
       await load.progress(500);
       replicas[i] = await start(port);
     }

@@ -1,6 +1,11 @@
+import { createHash } from 'node:crypto';
 import { expect } from '@jest/globals';
+import { untilIdleAt } from './clean-state.js';
 import { runCommand, type Command } from './command.js';
 import { fetchDocumented } from './fetch-documented.js';
+
+/** Reads the metrics of each built service. */
+const METRICS_TOKEN = 'scrape-me';
 
 /** A built service, as an operator runs it. */
 export interface BuiltService {
@@ -13,13 +18,27 @@ export async function startOn(
   databaseUrl: string,
   env: Record<string, string> = {},
 ): Promise<BuiltService> {
-  const command = runCommand(['dist/main.js'], { PORT: '0', DATABASE_URL: databaseUrl, ...env });
+  const command = runCommand(['dist/main.js'], {
+    PORT: '0',
+    DATABASE_URL: databaseUrl,
+    METRICS_TOKEN_SHA256: createHash('sha256').update(METRICS_TOKEN).digest('hex'),
+    ...env,
+  });
   const [, url] = await command.waitFor(/listens on (http:[^"]+)/);
   return { command, url: url! };
 }
 
-/** Stops a service gracefully. */
-export async function stop({ command }: BuiltService): Promise<void> {
+/**
+ * Stops a service gracefully, when its requests have ended.
+ *
+ * @throws Error when it still holds what a request took
+ */
+export async function stop(service: BuiltService): Promise<void> {
+  await untilIdleAt(service.url, METRICS_TOKEN).finally(() => stopUnderLoad(service));
+}
+
+/** Stops a service gracefully while it gets requests. */
+export async function stopUnderLoad({ command }: BuiltService): Promise<void> {
   command.process.kill('SIGTERM');
   expect(await command.exit()).toBe(0);
 }

@@ -1,6 +1,7 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
+import { fetchDocumented } from './fetch-documented.js';
 import { untilNothingHeld } from './until.js';
 
 /** The gauges that are 0 while no request is in flight, with the state that counts where a gauge has several. */
@@ -18,13 +19,37 @@ const GAUGES: readonly (readonly [name: string, state?: string])[] = [
  * @throws Error that names what is still held
  */
 export function untilIdle(app: NestExpressApplication): Promise<void> {
+  return untilGaugesAreZero(async (name, state) => {
+    // A service that has stopped has no pool any more.
+    if (name.includes('_database_') && !app.get(DataSource).isInitialized) return 0;
+    const { values } = await app.get(Registry).getSingleMetric(name)!.get();
+    return values.find(({ labels }) => labels['state'] === state)?.value;
+  });
+}
+
+/**
+ * The same for a service in a process of its own. Several workers send their metrics once a second.
+ *
+ * @param token may read the metrics
+ */
+export function untilIdleAt(url: string, token: string): Promise<void> {
+  return untilGaugesAreZero(async (name, state) => {
+    const headers = { authorization: `Bearer ${token}` };
+    const metrics = await (await fetchDocumented(`${url}/metrics`, { headers })).text();
+    const series = state === undefined ? name : `${name}{state="${state}"}`;
+    const line = metrics.split('\n').find((it) => it.startsWith(`${series} `));
+    return line === undefined ? undefined : Number(line.slice(series.length));
+  });
+}
+
+/** @param valueOf returns undefined for a gauge that does not exist */
+function untilGaugesAreZero(
+  valueOf: (name: string, state?: string) => Promise<number | undefined>,
+): Promise<void> {
   return untilNothingHeld(async () => {
     const held: string[] = [];
     for (const [name, state] of GAUGES) {
-      // A service that has stopped has no pool any more.
-      if (name.includes('_database_') && !app.get(DataSource).isInitialized) continue;
-      const { values } = await app.get(Registry).getSingleMetric(name)!.get();
-      const value = values.find(({ labels }) => labels['state'] === state)?.value;
+      const value = await valueOf(name, state);
       if (value !== 0) held.push(`${name}${state === undefined ? '' : ` (${state})`} is ${value}`);
     }
     return held;
