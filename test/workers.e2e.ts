@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -10,10 +9,10 @@ import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
 import { fetchDocumented } from './setup/fetch-documented.js';
 import { startLoad, stopLoads } from './setup/load.js';
+import { METRICS_SETTING, METRICS_TOKEN } from './setup/metrics.js';
 import { childrenOf, isRunning } from './setup/processes.js';
 import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
 
-const METRICS_TOKEN = 'scrape-me';
 const METRICS = `GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${METRICS_TOKEN}\r\n\r\n`;
 const READY = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n';
 const NEVER_MS = '600000';
@@ -52,7 +51,7 @@ function run(env: Record<string, string> = {}): Command {
     PORT: '0',
     DATABASE_URL: proxy.url,
     WEB_CONCURRENCY: '2',
-    METRICS_TOKEN_SHA256: createHash('sha256').update(METRICS_TOKEN).digest('hex'),
+    ...METRICS_SETTING,
     ...env,
   });
   commands.push(command);
@@ -216,7 +215,7 @@ describeOnLinux('several workers', () => {
   });
 
   it('lose no request under load when a terminal sends SIGINT to all processes, and end with exit code 0', async () => {
-    await untilIdleAt(service.url, METRICS_TOKEN);
+    await untilIdleAt(service.url);
     const load = startLoad(() => service.url, token);
     await load.progress(200);
     await begin(sockets);

@@ -1,11 +1,8 @@
-import { createHash } from 'node:crypto';
 import { expect } from '@jest/globals';
 import { untilIdleAt } from './clean-state.js';
 import { runCommand, type Command } from './command.js';
 import { fetchDocumented } from './fetch-documented.js';
-
-/** Reads the metrics of each built service. */
-const METRICS_TOKEN = 'scrape-me';
+import { METRICS_SETTING } from './metrics.js';
 
 /** A built service, as an operator runs it. */
 export interface BuiltService {
@@ -21,7 +18,7 @@ export async function startOn(
   const command = runCommand(['dist/main.js'], {
     PORT: '0',
     DATABASE_URL: databaseUrl,
-    METRICS_TOKEN_SHA256: createHash('sha256').update(METRICS_TOKEN).digest('hex'),
+    ...METRICS_SETTING,
     ...env,
   });
   const [, url] = await command.waitFor(/listens on (http:[^"]+)/);
@@ -34,7 +31,7 @@ export async function startOn(
  * @throws Error when it still holds what a request took
  */
 export async function stop(service: BuiltService): Promise<void> {
-  await untilIdleAt(service.url, METRICS_TOKEN).finally(() => stopUnderLoad(service));
+  await untilIdleAt(service.url).finally(() => stopUnderLoad(service));
 }
 
 /** Stops a service gracefully while it gets requests. */

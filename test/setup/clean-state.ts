@@ -1,7 +1,7 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
-import { fetchDocumented } from './fetch-documented.js';
+import { METRICS_TOKEN, metricAt } from './metrics.js';
 import { untilNothingHeld } from './until.js';
 
 /** The gauges that are 0 while no request is in flight, with the state that counts where a gauge has several. */
@@ -30,16 +30,10 @@ export function untilIdle(app: NestExpressApplication): Promise<void> {
 /**
  * The same for a service in a process of its own. Several workers send their metrics once a second.
  *
- * @param token may read the metrics
+ * @param token may read the metrics; METRICS_TOKEN by default
  */
-export function untilIdleAt(url: string, token: string): Promise<void> {
-  return untilGaugesAreZero(async (name, state) => {
-    const headers = { authorization: `Bearer ${token}` };
-    const metrics = await (await fetchDocumented(`${url}/metrics`, { headers })).text();
-    const series = state === undefined ? name : `${name}{state="${state}"}`;
-    const line = metrics.split('\n').find((it) => it.startsWith(`${series} `));
-    return line === undefined ? undefined : Number(line.slice(series.length));
-  });
+export function untilIdleAt(url: string, token = METRICS_TOKEN): Promise<void> {
+  return untilGaugesAreZero((name, state) => metricAt(url, name, { state, token }));
 }
 
 /** @param valueOf returns undefined for a gauge that does not exist */

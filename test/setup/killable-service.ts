@@ -1,10 +1,8 @@
-import { createHash } from 'node:crypto';
-import { startOn, stop } from './built-service.js';
+import { startOn, stopUnderLoad } from './built-service.js';
+import { metricAt } from './metrics.js';
 import type { PlayedService } from './play-history.js';
 import { findFreePorts } from './ports.js';
 import type { TestService } from './service.js';
-
-const METRICS_TOKEN = 'scrape-me';
 
 /** A built service in a process of its own. */
 export interface KillableService extends PlayedService {
@@ -18,13 +16,7 @@ export async function startBeside(
   env: Record<string, string>,
 ): Promise<KillableService> {
   const [port] = await findFreePorts(1);
-  const start = () =>
-    startOn(proxy.url, {
-      ...env,
-      PORT: String(port),
-      SHUTDOWN_TIMEOUT_MS: '0',
-      METRICS_TOKEN_SHA256: createHash('sha256').update(METRICS_TOKEN).digest('hex'),
-    });
+  const start = () => startOn(proxy.url, { ...env, PORT: String(port), SHUTDOWN_TIMEOUT_MS: '0' });
   let service = await start();
   const kill = async () => {
     service.command.process.kill('SIGKILL');
@@ -36,14 +28,9 @@ export async function startBeside(
     token,
     database,
     proxy,
-    async metric(name) {
-      const headers = { authorization: `Bearer ${METRICS_TOKEN}` };
-      const response = await fetch(`${service.url}/metrics`, { headers });
-      const [, value] = new RegExp(`^${name} (.*)$`, 'm').exec(await response.text())!;
-      return Number(value);
-    },
+    metric: async (name) => (await metricAt(service.url, name))!,
     async restart() {
-      await stop(service);
+      await stopUnderLoad(service);
       service = await start();
     },
     async kill() {
