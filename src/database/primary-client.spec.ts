@@ -102,6 +102,19 @@ describe('primaryClient', () => {
     await expect(client.query('SELECT 1')).resolves.toBeDefined();
   });
 
+  it('forgets a client that has ended', async () => {
+    const former = { isPrimary: true };
+    const next = { isPrimary: false };
+    const PrimaryClient = clientFor(await startIn(former), await startIn(next));
+    const ended = await connect(PrimaryClient);
+    await ended.end();
+    const destroy = jest.spyOn(ended.connection.stream, 'destroy');
+    former.isPrimary = false;
+    next.isPrimary = true;
+    await connect(PrimaryClient);
+    expect(destroy).not.toHaveBeenCalled();
+  });
+
   it('asks each server once, also the one that took writes last', async () => {
     const state = { isPrimary: true };
     const [first, second] = [await startIn({ isPrimary: false }), await startIn(state)];
