@@ -60,11 +60,11 @@ describe('a stop', () => {
     for (let turn = 0; turn < 10; turn++) await settled();
   }
 
-  function stop(shutdownDelay = 0): void {
+  function stop(shutdownDelay = 0, shutdownTimeout = TIMEOUT_MS): void {
     const app = { get: () => lifecycle, getHttpServer: () => server, close: closeApp };
     void stopApp(app as unknown as NestExpressApplication, {
       shutdownDelay,
-      shutdownTimeout: TIMEOUT_MS,
+      shutdownTimeout,
     }).then(() => (hasEnded = true));
   }
 
@@ -158,6 +158,18 @@ describe('a stop', () => {
     client.resume();
     await once(client, 'end');
     await expectStopToCloseAfter(IDLE_GRACE_MS, socket);
+  });
+
+  it('waits no longer than the time-out for such a client, if that is shorter', async () => {
+    const { client, socket } = await open();
+    client.write(REFUSED_REQUEST);
+    client.resume();
+    await once(client, 'end');
+    stop(0, IDLE_GRACE_MS / 2);
+    await pass(0);
+    await pass(IDLE_GRACE_MS / 2);
+    expect(socket.destroyed).toBe(true);
+    expect(hasEnded).toBe(true);
   });
 
   it('waits for the response to a request in flight, and only then closes the database', async () => {

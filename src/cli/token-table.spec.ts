@@ -1,5 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
-import { tokenTableOf } from './token-table.js';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { statusOf, tokenTableOf } from './token-table.js';
 
 const CREATED_AT = new Date('2026-11-20T14:05:59Z');
 
@@ -30,5 +30,23 @@ describe('the table of tokens', () => {
       .slice(1)
       .map((line) => Number(line.split(/ +/)[1]));
     expect(names).toEqual(Array.from({ length: 150_000 }, (_, i) => i));
+  });
+});
+
+describe('the status of a token', () => {
+  afterEach(() => void jest.restoreAllMocks());
+
+  it.each([
+    ['without an expiry', null, null, 'live'],
+    ['that expires in a millisecond', 1, null, 'live'],
+    ['that expires now', 0, null, 'expired'],
+    ['that was revoked', null, -1, 'revoked'],
+    ['that was revoked and has expired', -1, -2, 'revoked'],
+  ])('%s', (_kind, expiresIn, revokedIn, status) => {
+    jest.spyOn(Date, 'now').mockReturnValue(CREATED_AT.getTime());
+    const at = (offset: number | null) =>
+      offset === null ? null : new Date(CREATED_AT.getTime() + offset);
+    const row = { ...token('a'), expiresAt: at(expiresIn), revokedAt: at(revokedIn) };
+    expect(statusOf(row)).toBe(status);
   });
 });

@@ -69,9 +69,79 @@ describe('readConfig', () => {
     expect(read).not.toThrow(/secret/);
   });
 
+  it.each([
+    ['PORT', 0, 65_535],
+    ['KEEP_ALIVE_TIMEOUT_MS', 0, 600_000],
+    ['IDLE_TIMEOUT_MS', 100, 600_000],
+    ['MAX_CONNECTIONS', 1, 1_000_000],
+    ['BODY_LIMIT', 1, 16_777_216],
+    ['REQUEST_TIMEOUT_MS', 100, 600_000],
+    ['MAX_PENDING_REQUESTS', 1, 100_000],
+    ['READINESS_TOLERANCE_MS', 0, 3_600_000],
+    ['SHUTDOWN_DELAY_MS', 0, 600_000],
+    ['SHUTDOWN_TIMEOUT_MS', 0, 600_000],
+    ['TRUSTED_PROXY_HOPS', 0, 100],
+    ['AUTH_FAILURES_PER_MINUTE', 1, 1_000_000],
+    ['DATABASE_POOL_SIZE', 1, 1000],
+    ['DATABASE_BATCH_SIZE', 1, 10_000],
+    ['DATABASE_BATCHES', 1, 1000],
+    ['DATABASE_TIMEOUT_MS', 10, 60_000],
+    ['DATABASE_START_TIMEOUT_MS', 0, 86_400_000],
+  ])('accepts %s from %d to %d, and nothing beside that', (name, min, max) => {
+    const read = (value: number) => () => readConfig({ [name]: String(value) });
+    expect(read(min)).not.toThrow();
+    expect(read(max)).not.toThrow();
+    const range = new RegExp(`^${name} must be .* from ${min} to ${max}`);
+    expect(read(min - 1)).toThrow(min === 0 ? /must be/ : range);
+    expect(read(max + 1)).toThrow(range);
+  });
+
+  it.each([
+    'https://login.example.org/realm',
+    'http://localhost:8080',
+    'http://127.0.0.1:8080/',
+    'http://[::1]',
+  ])('accepts the issuer %s unchanged', (issuer) => {
+    expect(readConfig({ OIDC_ISSUER: issuer, OIDC_AUDIENCE: 'plants' }).auth.oidc).toEqual({
+      issuer,
+      audience: 'plants',
+    });
+  });
+
+  it.each(['http://login.example.org', 'ftp://localhost', 'ws://127.0.0.1', 'localhost'])(
+    'refuses the issuer %s: whoever is on the way could replace its keys',
+    (issuer) => {
+      const read = () => readConfig({ OIDC_ISSUER: issuer, OIDC_AUDIENCE: 'plants' });
+      expect(read).toThrow(/^OIDC_ISSUER must be an https:\/\/ address$/);
+    },
+  );
+
+  it.each([
+    [{ OIDC_ISSUER: 'https://a' }, 'OIDC_AUDIENCE must be set with OIDC_ISSUER'],
+    [{ OIDC_AUDIENCE: 'a' }, 'OIDC_ISSUER must be set with OIDC_AUDIENCE'],
+  ])('refuses %j alone', (env, message) => {
+    expect(() => readConfig(env)).toThrow(message);
+    expect(readConfig({}).auth.oidc).toBeUndefined();
+  });
+
+  it.each([
+    ['http://example.org', 'http://example.org'],
+    ['HTTPS://example.org/a//', 'HTTPS://example.org/a'],
+  ])('reads BASE_URL %s as %s', (text, url) => {
+    expect(readConfig({ BASE_URL: text }).baseUrl).toBe(url);
+  });
+
+  it.each(['xhttp://example.org', 'https://me@example.org', 'https://:secret@example.org'])(
+    'refuses BASE_URL %s',
+    (text) => {
+      expect(() => readConfig({ BASE_URL: text })).toThrow(/^BASE_URL must be/);
+    },
+  );
+
   it('has one process by default', () => {
     expect(readConfig({}).workers).toBe(1);
     expect(readConfig({ WEB_CONCURRENCY: '10' }).workers).toBe(10);
+    expect(readConfig({ WEB_CONCURRENCY: '512', DATABASE_POOL_SIZE: '512' }).workers).toBe(512);
   });
 
   it('"auto" is one worker for each core, but each has at least two connections', () => {
@@ -99,12 +169,17 @@ describe('readConfig', () => {
     expect(() => readConfig(env)).toThrow(message);
   });
 
-  it.each(['::1', '0.0.0.0', 'localhost', 'fe80::1%eth0', 'a-b.example.org.', 'bücher.example'])(
-    'accepts the host %s',
-    (host) => {
-      expect(readConfig({ HOST: host }).http.host).toBe(host);
-    },
-  );
+  it.each([
+    '::1',
+    '0.0.0.0',
+    'localhost',
+    'fe80::1%eth0',
+    'a-b.example.org.',
+    'bücher.example',
+    'h'.repeat(253),
+  ])('accepts the host %s', (host) => {
+    expect(readConfig({ HOST: host }).http.host).toBe(host);
+  });
 
   it('names every variable that is wrong', () => {
     expect(() => readConfig({ PORT: 'x', BODY_LIMIT: 'x' })).toThrow(/PORT .*; BODY_LIMIT /);

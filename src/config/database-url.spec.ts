@@ -9,6 +9,7 @@ describe('DATABASE_URL', () => {
   it.each<[string, Record<string, unknown>]>([
     ['postgres://me:pass@db:5432/plants', { user: 'me', password: 'pass', port: '5432' }],
     ['POSTGRESQL://db', { host: 'db', database: null }],
+    ['postgres://db:65535/plants', { port: '65535' }],
     ['postgres:///plants', { host: '', database: 'plants' }],
     ['postgres://me@/plants?host=/run/my postgres', { host: '/run/my postgres', user: 'me' }],
     ['postgres://me:pass@%2Frun%2Fpostgres/plants', { host: '/run/postgres' }],
@@ -125,6 +126,8 @@ describe('DATABASE_URL', () => {
     ['zyxwvu', 'postgres://h1,,h2/zyxwvu'],
     ['zyxwvu', 'postgres://h1,h2:65536/zyxwvu'],
     ['zyxwvu', 'postgres://h1,h2:1x/zyxwvu'],
+    ['zyxwvu', 'postgres://h1,h2:123456/zyxwvu'],
+    ['zyxwvu', 'postgres://me:zyxwvu@/plants?host=a:1,b'],
     ['zyxwvu', 'postgres://me:zyxwvu@db:port/plants'],
     ['zyxwvu', 'postgres://me:zyxwvu@db:65536/plants'],
     ['zyxwvu', 'postgres://me@db/plants?port=zyxwvu'],
