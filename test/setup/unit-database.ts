@@ -1,7 +1,7 @@
 import { DataSource } from 'typeorm';
 import { readConfig } from '../../src/config/config.js';
 import { migrationDatabaseOptions } from '../../src/database/database-options.js';
-import { migrate } from '../../src/database/prepare-database.js';
+import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { openTestDatabase } from './database.js';
 
 /** A database with the schema of the service, for a unit test that needs no service. */
@@ -18,7 +18,8 @@ export async function openUnitDatabase(
   // Ends only statements that hang: a busy machine needs several times as long as an idle one.
   const { database } = readConfig({ DATABASE_TIMEOUT_MS: '60000', DATABASE_URL: empty.url });
   const config = { ...database, url: empty.url };
-  await migrate(config, () => undefined);
+  // Test files that start at the same time on one server wait for each other's migrations.
+  await prepareDatabase(config, () => undefined);
   const options = migrationDatabaseOptions(config);
   const dataSource = await new DataSource({
     ...options,
