@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import {
-  ACCESS_TOKEN_PATTERN,
   findAccessTokens,
   generateAccessToken,
   hashAccessToken,
@@ -12,7 +11,7 @@ describe('access tokens', () => {
   it('match the published pattern and have the right checksum', () => {
     for (let i = 0; i < 1000; i++) {
       const token = generateAccessToken();
-      expect(token).toMatch(ACCESS_TOKEN_PATTERN);
+      expect(token).toMatch(/^plantstore_[0-9A-Za-z]{49}$/);
       expect(isWellFormedAccessToken(token)).toBe(true);
     }
   });

@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib';
  * CRC-32 of both in base62 (6 characters). The prefix lets secret scanners find a leaked token; the
  * checksum exposes a mistyped or invented token without a look-up.
  */
-export const ACCESS_TOKEN_PATTERN = /^plantstore_[0-9A-Za-z]{49}$/;
+const ACCESS_TOKEN_PATTERN = /^plantstore_[0-9A-Za-z]{49}$/;
 
 const PREFIX = 'plantstore_';
 const RANDOM_BYTES = 32;
