@@ -8,7 +8,7 @@ import { Counter, Histogram, Registry } from 'prom-client';
 import { ErrorCode, statusOf } from '../errors/error-codes.js';
 import { sendError, sentError } from '../errors/send-error.js';
 import type { ServiceError } from '../errors/service-error.js';
-import { REQUEST_LOGGER } from '../logging/logging.module.js';
+import { PINO_LOGGER } from '../logging/logging.module.js';
 import { startRequestSpan, withRequestSpan } from '../tracing/tracing.js';
 import { CauseLog } from './cause-log.js';
 import { noSniff } from './security-headers.js';
@@ -36,7 +36,7 @@ export class RequestObserver {
   private readonly causes: CauseLog;
 
   constructor(
-    @Inject(REQUEST_LOGGER) private readonly logger: Logger,
+    @Inject(PINO_LOGGER) private readonly logger: Logger,
     registry: Registry,
   ) {
     this.causes = new CauseLog(logger);

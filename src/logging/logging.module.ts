@@ -2,8 +2,8 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { LoggerModule } from 'nestjs-pino';
 import type { Logger } from 'pino';
 
-/** The injection key of the logger for requests; other injected code uses Nest's `Logger`. */
-export const REQUEST_LOGGER = Symbol('request logger');
+/** The injection key of pino's logger, for entries with fields or an error; Nest's `Logger` is enough for a text. */
+export const PINO_LOGGER = Symbol('pino logger');
 
 @Module({})
 export class LoggingModule {
@@ -13,8 +13,8 @@ export class LoggingModule {
       global: true,
       // RequestObserver logs requests: pino-http would create a logger for each of them.
       imports: [LoggerModule.forRoot({ pinoHttp: { logger }, forRoutes: [] })],
-      providers: [{ provide: REQUEST_LOGGER, useValue: logger }],
-      exports: [REQUEST_LOGGER],
+      providers: [{ provide: PINO_LOGGER, useValue: logger }],
+      exports: [PINO_LOGGER],
     };
   }
 }

@@ -7,7 +7,7 @@ import {
 import type { Logger } from 'pino';
 import { CONFIG, type AppConfig } from '../config/config.js';
 import type { Shards } from '../database/shards.js';
-import { REQUEST_LOGGER } from '../logging/logging.module.js';
+import { PINO_LOGGER } from '../logging/logging.module.js';
 import type { BatchLimits } from './batcher.js';
 import type { NewPlant } from './dto/plant.js';
 import { PlantsRepository } from './plants.repository.js';
@@ -37,7 +37,7 @@ export class BatchLimitsService implements OnApplicationBootstrap, OnModuleDestr
   constructor(
     private readonly plants: PlantsRepository,
     @Inject(CONFIG) private readonly config: AppConfig,
-    @Inject(REQUEST_LOGGER) private readonly logger: Logger,
+    @Inject(PINO_LOGGER) private readonly logger: Logger,
   ) {
     this.limits = {
       ...this.choose(),
