@@ -4,7 +4,7 @@ import type { AccessTokensService, ShowToken } from '../auth/access-tokens.servi
 import { CommandError, UsageError } from './command-error.js';
 import { parseDuration } from './duration.js';
 import { confirm, refuseUnreadOutput, writeResult, type Streams } from './streams.js';
-import { statusOf, tokenTableOf } from './token-table.js';
+import { tokenStatusOf, tokenTableOf } from './token-table.js';
 
 /** A shorter grace period may end before the new token has reached its user. */
 const SAFE_GRACE_MS = 3_600_000;
@@ -42,7 +42,10 @@ export function addTokenCommands(
     .option('--json', 'print JSON, for programs')
     .action((options: { json?: boolean }) =>
       withTokens(async (tokens) => {
-        const list = (await tokens.list()).map((token) => ({ ...token, status: statusOf(token) }));
+        const list = (await tokens.list()).map((token) => ({
+          ...token,
+          status: tokenStatusOf(token),
+        }));
         const result = options.json === true ? JSON.stringify(list, null, 2) : tokenTableOf(list);
         await writeResult(streams.stdout, result);
       }),

@@ -2,7 +2,7 @@ import type { AccessTokenInfo } from '../auth/access-tokens.service.js';
 import { tableOf } from './table.js';
 
 /** @returns `live`, `expired` or `revoked` */
-export function statusOf({ revokedAt, expiresAt }: AccessTokenInfo): string {
+export function tokenStatusOf({ revokedAt, expiresAt }: AccessTokenInfo): string {
   if (revokedAt !== null) return 'revoked';
   return expiresAt !== null && expiresAt.getTime() <= Date.now() ? 'expired' : 'live';
 }
@@ -13,7 +13,7 @@ export function tokenTableOf(tokens: readonly AccessTokenInfo[]): string {
     ...tokens.map((token) => [
       token.id,
       token.name,
-      statusOf(token),
+      tokenStatusOf(token),
       timeOf(token.createdAt),
       timeOf(token.expiresAt),
       timeOf(token.lastUsedAt),

@@ -18,11 +18,11 @@ import {
  */
 export class PartUnavailableError extends ServiceError {
   constructor(cause: unknown) {
-    super(ErrorCode.databaseUnavailable, UNAVAILABLE, { cause });
+    super(ErrorCode.databaseUnavailable, UNAVAILABLE_MESSAGE, { cause });
   }
 }
 
-const UNAVAILABLE =
+const UNAVAILABLE_MESSAGE =
   'The database cannot be reached or does not respond in time. Send the request again in a moment.';
 
 /** A statement that lost this many races or connections will not succeed while its client waits. */
@@ -155,5 +155,5 @@ export function poolOf(dataSource: DataSource): Pool {
 
 /** @param cause only for the log */
 export function databaseUnavailable(cause?: unknown): ServiceError {
-  return new ServiceError(ErrorCode.databaseUnavailable, UNAVAILABLE, { cause });
+  return new ServiceError(ErrorCode.databaseUnavailable, UNAVAILABLE_MESSAGE, { cause });
 }

@@ -8,7 +8,7 @@ type Headers = Readonly<Record<string, string>>;
 const RETRY_IN_A_SECOND: Headers = { 'Retry-After': '1' };
 const CLOSE: Headers = { Connection: 'close' };
 
-const HEADERS: { readonly [Code in ErrorCode]?: Headers } = {
+const HEADERS_OF: { readonly [Code in ErrorCode]?: Headers } = {
   // RFC 6750 section 3: no error attribute when the request carried no token at all.
   [ErrorCode.tokenMissing]: { 'WWW-Authenticate': 'Bearer realm="plant-store"' },
   [ErrorCode.tokenInvalid]: {
@@ -42,7 +42,7 @@ export function sendError(
     return;
   }
   sentErrors.set(response, error);
-  for (const [name, value] of Object.entries({ ...HEADERS[error.code], ...error.headers })) {
+  for (const [name, value] of Object.entries({ ...HEADERS_OF[error.code], ...error.headers })) {
     response.setHeader(name, value);
   }
   if (!request.complete) discardBody(request, response);
