@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { readConfig } from '../src/config/config.js';
 import type { DatabaseConfig } from '../src/config/config.js';
-import { migrationDatabaseOptions } from '../src/database/database-options.js';
+import { databaseOptions } from '../src/database/database-options.js';
 import { migrate, prepareDatabase } from '../src/database/prepare-database.js';
 import { runInProcess } from './setup/cli.js';
 import { isOnServer, openTestDatabase, type TestDatabase } from './setup/database.js';
@@ -62,7 +62,7 @@ describe('migrations', () => {
 
   it('make the schema that the entities describe, with named constraints', async () => {
     await prepareDatabase(config, () => undefined);
-    const dataSource = await new DataSource(migrationDatabaseOptions(config)).initialize();
+    const dataSource = await new DataSource(databaseOptions(config)).initialize();
     try {
       const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
       expect(upQueries.map(({ query }) => query)).toEqual([]);
@@ -84,7 +84,7 @@ describe('migrations', () => {
 
   it('can be reverted', async () => {
     await prepareDatabase(config, () => undefined);
-    const dataSource = await new DataSource(migrationDatabaseOptions(config)).initialize();
+    const dataSource = await new DataSource(databaseOptions(config)).initialize();
     try {
       await dataSource.undoLastMigration();
       await dataSource.undoLastMigration();

@@ -62,8 +62,10 @@ function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Co
       await withDatabase(streams, env, async (config) => {
         if (options.distribute !== true) return;
         const { distributeTable } = await import('../database/distribute-table.js');
-        const { shards, servers, isOld } = await distributeTable(config, 'plants');
-        const state = isOld ? 'The plants were distributed before.' : 'Distributed the plants.';
+        const { shards, servers, wasDistributed } = await distributeTable(config, 'plants');
+        const state = wasDistributed
+          ? 'The plants were distributed before.'
+          : 'Distributed the plants.';
         streams.stderr.write(`${state} Shards: ${shards}, servers: ${servers}.\n`);
       });
     });

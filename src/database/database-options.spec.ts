@@ -3,10 +3,10 @@ import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { startScriptedPostgres, type Script } from '../../test/setup/scripted-postgres.js';
 import { readConfig } from '../config/config.js';
-import { migrationDatabaseOptions } from './database-options.js';
+import { databaseOptions } from './database-options.js';
 
 const optionsFor = (url: string) =>
-  migrationDatabaseOptions({ ...readConfig({}).database, url, timeout: 700 });
+  databaseOptions({ ...readConfig({}).database, url, timeout: 700 });
 
 describe('the options for migrations', () => {
   let resources = new AsyncDisposableStack();

@@ -4,8 +4,11 @@ import { CreatePlants1763600000000 } from './migrations/1763600000000-create-pla
 import { CreateAccessTokens1763600100000 } from './migrations/1763600100000-create-access-tokens.js';
 import { primaryClient, serversOf } from './primary-client.js';
 
-/** The options for migrations: one connection, and no limit to a statement. DatabaseModule changes both. */
-export function migrationDatabaseOptions(config: DatabaseConfig): PostgresDataSourceOptions {
+/**
+ * The options of every connection. As they are, they suit migrations: one connection, and no limit to a statement.
+ * DatabaseModule changes both.
+ */
+export function databaseOptions(config: DatabaseConfig): PostgresDataSourceOptions {
   const servers = serversOf(config.url);
   return {
     type: 'postgres',

@@ -1,13 +1,13 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import type { DatabaseConfig } from '../config/config.js';
-import { migrationDatabaseOptions } from './database-options.js';
+import { databaseOptions } from './database-options.js';
 
 @Module({})
 export class DatabaseModule {
   /** The connections of the service and the commands: every wait has a limit. The schema must be up to date. */
   static register(config: DatabaseConfig): DynamicModule {
-    const options = migrationDatabaseOptions(config);
+    const options = databaseOptions(config);
     return {
       module: DatabaseModule,
       imports: [

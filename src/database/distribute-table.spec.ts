@@ -38,7 +38,7 @@ const calls = () =>
 
 it('a table is distributed by its id, without a time limit, and leaves no rows behind', async () => {
   await installCitus(2);
-  expect(await distribute()).toEqual({ shards: 3, servers: 2, isOld: false });
+  expect(await distribute()).toEqual({ shards: 3, servers: 2, wasDistributed: false });
   expect(await calls()).toEqual([
     { call: 'distribute plants by id', limit: '0', together: true },
     { call: 'truncate plants', limit: '0', together: true },
@@ -48,7 +48,7 @@ it('a table is distributed by its id, without a time limit, and leaves no rows b
 it('a table that is distributed already stays as it is', async () => {
   await installCitus(2);
   await database.run(`INSERT INTO pg_dist_partition VALUES ('plants', 'h')`);
-  expect(await distribute()).toEqual({ shards: 3, servers: 2, isOld: true });
+  expect(await distribute()).toEqual({ shards: 3, servers: 2, wasDistributed: true });
   expect(await calls()).toEqual([]);
 });
 

@@ -1,15 +1,15 @@
 import { DataSource } from 'typeorm';
 import type { DatabaseConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
-import { migrationDatabaseOptions } from './database-options.js';
+import { databaseOptions } from './database-options.js';
 import { FIND_TABLE } from './shards.js';
 
 /** Where the rows of a distributed table are. */
 export interface Distribution {
   readonly shards: number;
   readonly servers: number;
-  /** Whether it was like this before. */
-  readonly isOld: boolean;
+  /** Whether the table was distributed already, so that nothing was changed. */
+  readonly wasDistributed: boolean;
 }
 
 const COUNT = `
@@ -27,7 +27,7 @@ export async function distributeTable(
   config: DatabaseConfig,
   table: string,
 ): Promise<Distribution> {
-  const dataSource = await new DataSource(migrationDatabaseOptions(config)).initialize();
+  const dataSource = await new DataSource(databaseOptions(config)).initialize();
   try {
     const citus = await dataSource.query<unknown[]>(
       `SELECT 1 FROM pg_extension WHERE extname = 'citus'`,
@@ -45,8 +45,8 @@ export async function distributeTable(
         `The table ${table} was not distributed: Citus has no workers. Add them with citus_add_node.`,
       );
     }
-    const isOld = (await dataSource.query<unknown[]>(FIND_TABLE, [table])).length > 0;
-    if (!isOld) {
+    const wasDistributed = (await dataSource.query<unknown[]>(FIND_TABLE, [table])).length > 0;
+    if (!wasDistributed) {
       await dataSource.transaction(async (manager) => {
         // Moving many rows takes longer than the limit that the role may have.
         await manager.query('SET LOCAL statement_timeout = 0');
@@ -55,8 +55,8 @@ export async function distributeTable(
         await manager.query('SELECT truncate_local_data_after_distributing_table($1)', [table]);
       });
     }
-    const [counts] = await dataSource.query<Omit<Distribution, 'isOld'>[]>(COUNT, [table]);
-    return { ...counts!, isOld };
+    const [counts] = await dataSource.query<Omit<Distribution, 'wasDistributed'>[]>(COUNT, [table]);
+    return { ...counts!, wasDistributed };
   } finally {
     await dataSource.destroy();
   }

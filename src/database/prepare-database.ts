@@ -3,7 +3,7 @@ import { parse } from 'pg-connection-string';
 import { DataSource, MigrationExecutor, type EntityManager } from 'typeorm';
 import type { DatabaseConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
-import { migrationDatabaseOptions } from './database-options.js';
+import { databaseOptions } from './database-options.js';
 import {
   describeDatabaseError,
   isMisconfigured,
@@ -89,7 +89,7 @@ export async function migrate(
   config: DatabaseConfig,
   log: (message: string) => void,
 ): Promise<string[]> {
-  const dataSource = await new DataSource(migrationDatabaseOptions(config)).initialize();
+  const dataSource = await new DataSource(databaseOptions(config)).initialize();
   try {
     await refuseOtherEncodings(dataSource);
     const pending = await new MigrationExecutor(dataSource).getPendingMigrations();

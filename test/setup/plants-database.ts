@@ -2,7 +2,7 @@ import { afterEach, beforeEach } from '@jest/globals';
 import type { Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import { readConfig, type AppConfig } from '../../src/config/config.js';
-import { migrationDatabaseOptions } from '../../src/database/database-options.js';
+import { databaseOptions } from '../../src/database/database-options.js';
 import { poolOf } from '../../src/database/run-statement.js';
 import { PlantEntity } from '../../src/plants/plant.entity.js';
 import { PlantsRepository } from '../../src/plants/plants.repository.js';
@@ -49,7 +49,7 @@ export function usePlantsDatabase(): PlantsDatabase {
     proxy = await startDatabaseProxy(database.url);
     const config = configure().database;
     dataSource = await new DataSource({
-      ...migrationDatabaseOptions(config),
+      ...databaseOptions(config),
       poolSize: config.poolSize,
       extra: { query_timeout: config.timeout },
       entities: [PlantEntity],

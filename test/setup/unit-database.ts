@@ -1,6 +1,6 @@
 import { DataSource } from 'typeorm';
 import { readConfig } from '../../src/config/config.js';
-import { migrationDatabaseOptions } from '../../src/database/database-options.js';
+import { databaseOptions } from '../../src/database/database-options.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { openTestDatabase } from './database.js';
 
@@ -20,7 +20,7 @@ export async function openUnitDatabase(
   const config = { ...database, url: empty.url };
   // Test files that start at the same time on one server wait for each other's migrations.
   await prepareDatabase(config, () => undefined);
-  const options = migrationDatabaseOptions(config);
+  const options = databaseOptions(config);
   const dataSource = await new DataSource({
     ...options,
     extra: { ...options.extra, query_timeout: config.timeout },
