@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 
-// This must be the first import: V8 reads these flags while it compiles the first modules.
+// This must be the first import, so that the flags are set before other modules run.
 
 /**
  * By default, the heap grows to several times the size of the objects in use before a full garbage collection. A

@@ -25,7 +25,7 @@ const RECORD_USE = `
 /** Few enough rows for a statement to end well before its time-out. */
 const PAGE_SIZE = 5000;
 
-/** A name that no client is likely to have, because every start with the embedded Postgres deletes its tokens. */
+/** Every start with the embedded Postgres deletes all tokens of this name, so no client should have it. */
 const DEVELOPMENT = 'development (made at the start)';
 
 /**
@@ -47,7 +47,7 @@ export class AccessTokensService {
     return this.tokens.manager.transaction((manager) => insert(manager, name, lifetime, show));
   }
 
-  /** Creates the token for a developer's own machine, and deletes those of earlier starts. */
+  /** Creates the token for a developer's own machine, and deletes the tokens of earlier starts. */
   async createDevelopmentToken(): Promise<string> {
     await this.tokens.delete({ name: DEVELOPMENT });
     return this.create(DEVELOPMENT);

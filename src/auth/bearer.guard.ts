@@ -25,7 +25,7 @@ export class BearerGuard extends AuthGuard('bearer') {
   override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const request = context.switchToHttp().getRequest<Request>();
     const token = bearerToken(request.headers.authorization);
-    // Also on public routes, so that the log entry names a token whose verdict is cached.
+    // Also on public routes, so that the log entry has the caller, if the verdict about its token is cached.
     request.user = token === undefined ? undefined : this.tokenVerifier.findCached(token);
     if (
       request.user !== undefined ||
@@ -80,8 +80,8 @@ export class BearerGuard extends AuthGuard('bearer') {
 }
 
 /**
- * The form of a token, RFC 6750 section 2.1. The strategy refuses a token of another form before it calls `validate`,
- * which counts failures. Instead of such a token, the guard passes `-` to the strategy: well-formed, but never valid.
+ * The form of a token, RFC 6750 section 2.1. The strategy refuses a malformed token without calling `validate`, so it
+ * would not count as a failure. The guard replaces it with `-`, which is well-formed and never valid.
  */
 const TOKEN = /^[\w.~+/-]+=*$/;
 const INVALID_TOKEN = '-';

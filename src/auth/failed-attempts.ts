@@ -30,7 +30,8 @@ export class FailedAttempts {
 
   /**
    * @param limit failures that one address may cause in a minute
-   * @param maxWait how long a request may wait for look-ups of the same address, in milliseconds; checked when one ends
+   * @param maxWait how long a request may wait for look-ups of the same address, in milliseconds; checked each time one
+   *   of them ends, so the wait can be longer by one look-up
    */
   constructor(
     private readonly limit: number,
@@ -47,7 +48,7 @@ export class FailedAttempts {
    * Runs a look-up as soon as the limit of its address allows it.
    *
    * @param isNeeded called again after each wait, because another request may have sent the same token
-   * @param lookUp must begin before it returns, so that `isNeeded` takes it into account
+   * @param lookUp must register its look-up synchronously, so that `isNeeded` sees it
    * @returns undefined when the look-up is not needed any more
    * @throws TooManyAttemptsError when the address has used up its failures; ServiceError overloaded after `maxWait`;
    *   any error of `lookUp`

@@ -12,7 +12,10 @@ import { issuerUnavailable } from '../errors/service-error.js';
 /** The shortest time between two requests to the issuer, whatever tokens arrive and whether it responds or not. */
 const COOLDOWN_MS = 1000;
 
-/** The longest wait for the keys, including the cooldown. */
+/**
+ * The longest wait for the keys, including the cooldown. A token waits for them twice if the cached keys are too old, and
+ * the new ones lack the key that the token names.
+ */
 const TIMEOUT_MS = 3000;
 
 /** A key that the issuer has withdrawn is accepted for this long, and longer only while the issuer cannot be reached. */
@@ -48,7 +51,8 @@ export class IssuerKeys {
       return await this.remote(header, token);
     } catch (error) {
       const cached = this.remote.jwks();
-      // An empty set of keys is a fault of the issuer, and no verdict about a token. An error about a token needs a set.
+      // An empty set of keys is a fault of the issuer, and no verdict about a token. `cached` is defined here, because
+      // jose reports such an error only after it has loaded keys.
       if (isAboutToken(error) && cached!.keys.length > 0) throw error;
       const key = cached && (await createLocalJWKSet(cached)(header, token).catch(() => undefined));
       if (key !== undefined) return key;

@@ -83,6 +83,7 @@ export class TokenVerifierService {
       this.lookUp(key, token).catch(() => undefined);
     }
     this.recordUse(verdict);
+    // It means a cached verdict. The name stays, because dashboards and alerts of operators use it.
     this.checks.inc({ outcome: 'remembered' });
     return verdict.caller;
   }

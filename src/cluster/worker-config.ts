@@ -24,8 +24,8 @@ export function workerConfig(config: AppConfig, worker: number): AppConfig {
     database: {
       ...database,
       poolSize,
-      // One of two or more connections is reserved for tokens and readiness, which would otherwise wait behind the
-      // batches.
+      // If the worker has two or more connections, one is reserved for tokens and readiness, which would otherwise wait
+      // behind the batches.
       batchesInFlight:
         database.batchesInFlight &&
         Math.max(1, Math.min(divide(database.batchesInFlight), poolSize - 1)),

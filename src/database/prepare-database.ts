@@ -106,7 +106,7 @@ export async function migrate(
 }
 
 async function takeLock(manager: EntityManager, log: (message: string) => void): Promise<void> {
-  // An error would end the transaction, but not what was done before the savepoint.
+  // Without the savepoint, an error here would abort the whole transaction.
   await manager.query('SAVEPOINT before_lock');
   try {
     const [row] = await manager.query<{ locked: boolean }[]>(

@@ -48,8 +48,8 @@ const INSPECT = `
     ) AS forbidden`;
 
 /**
- * Finds a problem that only an operator can solve. A schema that is newer than this version is none: see
- * docs/operations.md.
+ * Finds a problem that only an operator can solve. A schema that is newer than this version is not a problem:
+ * see docs/operations.md.
  *
  * @param needed all privileges that requests need
  * @returns the reason, one sentence; undefined if there is none

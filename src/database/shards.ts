@@ -4,7 +4,7 @@ import { runStatement } from './run-statement.js';
 /** The list of distributed tables, which only the extension Citus has. */
 const FIND_LIST = `SELECT to_regclass('pg_dist_partition') IS NOT NULL AS "isThere"`;
 
-/** Finds a table that is distributed by hash. Any other table is treated as one table, also those that Citus distributes otherwise. */
+/** Finds a table that Citus distributes by hash. One that Citus distributes in another way counts as not distributed. */
 export const FIND_TABLE = `
   SELECT 1 FROM pg_dist_partition
   WHERE logicalrelid = to_regclass($1) AND partmethod = 'h'`;
@@ -32,7 +32,8 @@ export class Shards {
 /**
  * Looks whether Citus distributes the rows of a table over several servers.
  *
- * @returns undefined on every other database, also on one that distributes all tables by itself
+ * @returns undefined if the table is not distributed by hash, for example on a database that distributes all tables by
+ *   itself
  * @throws ServiceError databaseUnavailable when the database cannot be reached or does not respond in time
  */
 export async function findShards(

@@ -27,7 +27,8 @@ export class HttpAdapter extends ExpressAdapter {
       ...classesOf(app),
       // A request without Host gets an Error in refuse-bad-request.ts instead.
       requireHostHeader: false,
-      // Node would silently use the first of two Authorization or Content-Type fields; joined, they are invalid.
+      // Node would silently use the first of two Authorization or Content-Type fields. Joining them makes the request
+      // invalid.
       joinDuplicateHeaders: true,
       keepAliveTimeout: this.config.keepAliveTimeout,
       headersTimeout: this.config.requestTimeout,

@@ -16,8 +16,8 @@ export class LifecycleService {
   private phase: Phase = 'serving';
   /**
    * The latest response of every connection, which has at most one in flight (see pipelining.ts). A Set of the responses
-   * in flight would change with every request: V8 then reallocates its table again and again, and the old tables keep
-   * finished responses in memory until the next full garbage collection.
+   * in flight would change with every request, and the old tables of the Set would keep finished responses in memory:
+   * docs/performance.md has the cost.
    */
   private readonly latest = new Map<Socket, ServerResponse>();
 

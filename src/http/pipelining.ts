@@ -19,7 +19,7 @@ interface Connection {
   latest: ServerResponse;
   /** The error that the latest request gets when its turn comes. */
   refusal?: ServiceError;
-  /** One function per request without a complete response. The first one has been called, the others wait. */
+  /** One function per request without a complete response. The first function is running; the other functions wait. */
   readonly queue: (() => void)[];
 }
 
@@ -70,7 +70,7 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
   };
 }
 
-/** A middleware that fails a request with the error that was stored for it before its turn came. */
+/** A middleware that refuses a request for which `handleInTurn` stored an error when the queue was full. */
 export function refuseAtItsTurn({ socket }: Request, response: Response, next: NextFunction): void {
   next(refusalOf(socket, response));
 }

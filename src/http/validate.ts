@@ -14,6 +14,7 @@ export function validate<Dto extends object>(value: JsonValue, type: Type<Dto>):
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalid(type, 'it must be a JSON object');
   }
+  // This ignores Expose and Exclude only; the Type of JsonMember still applies.
   const dto = plainToInstance(type, membersOf(value, type), { ignoreDecorators: true });
   const errors = validateSync(dto, { stopAtFirstError: true });
   if (errors.length > 0) {

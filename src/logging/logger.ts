@@ -3,9 +3,9 @@ import pretty from 'pino-pretty';
 import type { Config } from '../config/config.js';
 
 /**
- * At most this many characters are buffered, for at most this time: a system call for every entry is expensive. Several
- * workers write to one pipe, where writes of more than PIPE_BUF, 4096 bytes, could mix; half of that leaves a margin for
- * the last entry and for characters of more than one byte.
+ * Entries are buffered, because a system call for every entry is expensive. The buffer is written at 2048 characters:
+ * writes over 4096 bytes (PIPE_BUF) of several workers to one pipe could mix. The difference is for the last entry, and
+ * for characters of more than one byte.
  */
 const BUFFER_LENGTH = 2048;
 const FLUSH_INTERVAL_MS = 100;

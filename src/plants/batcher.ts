@@ -68,7 +68,7 @@ export class Batcher<Item, Outcome> {
   /**
    * @returns the outcome of this item
    * @throws ServiceError overloaded when the queue is full, or this item was in it for too long
-   * @throws ServiceError of `run` for any batch of the item's group: the database is unavailable
+   * @throws ServiceError of `run` when any batch of the item's group failed because the database is unavailable
    * @throws Error of `run` for a batch of this item alone, or for its last batch if no time is left to send it alone
    */
   add(item: Item): Promise<Outcome> {
@@ -99,7 +99,7 @@ export class Batcher<Item, Outcome> {
     }
   }
 
-  /** Items are about in the order in which they came, so the late ones are the first ones. */
+  /** The queue is roughly in order of arrival, so late items are at its front. */
   private refuseLate(): void {
     const isLate = ({ since }: Queued<Item, Outcome>) =>
       performance.now() - since > this.limits.wait;
@@ -158,7 +158,7 @@ export class Batcher<Item, Outcome> {
   private fail(batch: readonly Queued<Item, Outcome>[], error: unknown): () => void {
     const { group } = batch[0]!;
     if (error instanceof ServiceError && group !== undefined) {
-      // The server of this group is unavailable, or hangs: those of the other groups may work.
+      // The server of this group is unavailable, or hangs: the servers of other groups may work.
       this.failing.add(group);
       const waiting = this.takeGroup(group, Infinity);
       return () => [...batch, ...waiting].forEach(({ reject }) => reject(error));

@@ -8,8 +8,7 @@ import type { NewPlant } from './dto/plant.js';
 import { PlantEntity } from './plant.entity.js';
 
 /**
- * The first plant with an id wins. RETURNING lists the inserted ids; the row count of the result is not reliable, because
- * Citus counts the rows of the SELECT in INSERT_MANY. One plant alone is cheaper with VALUES.
+ * The first plant with an id wins, and RETURNING lists the inserted ids.
  *
  * `DO UPDATE … WHERE false` locks a plant that is already stored, and never changes it. Because of the lock, the commit
  * waits for the synchronous standbys. A stored plant may not have reached them yet, for example after a crash: it could
@@ -19,12 +18,16 @@ const LOCK_STORED = `
   ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE false
   RETURNING id`;
 
-/** Citus sends rows in VALUES to their shard, but would first collect those of a SELECT from unnest. */
+/** For one plant, or the plants of one shard: Citus sends rows in VALUES directly to their shard. */
 const insertValues = (count: number): string => `
   INSERT INTO plants (id, name, tag)
   VALUES ${Array.from({ length: count }, (_, i) => `($${3 * i + 1}, $${3 * i + 2}, $${3 * i + 3})`).join(', ')}
   ${LOCK_STORED}`;
 
+/**
+ * For any plants. Citus would first collect the rows of the SELECT on the coordinator, and would also count them in the
+ * row count of the result.
+ */
 const INSERT_MANY = `
   INSERT INTO plants (id, name, tag)
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])

@@ -4,7 +4,7 @@ import type { PlantLine } from './plant-lines.js';
 
 const { Format, SingleBar } = cliProgress;
 
-/** Between two lines, where standard error is no terminal. */
+/** Interval of progress lines, if standard error is not a terminal. */
 const LINE_INTERVAL_MS = 5000;
 
 const BAR_LENGTH = 10;
@@ -68,7 +68,7 @@ export class LoadProgress {
     this.respondedAt = now;
   }
 
-  /** The last state of the bar is the final count. */
+  /** Shows the final count in the bar, then ends the bar. */
   stop(): void {
     this.waitingFor = '';
     clearInterval(this.timer);
@@ -80,7 +80,7 @@ export class LoadProgress {
     return this.size === undefined ? undefined : Math.min(1, this.end / this.size);
   }
 
-  /** The most important ones first. */
+  /** The most important parts first. */
   private get parts(): string[] {
     const { share, waitingFor } = this;
     const parts = [`${format(this.stored)} stored`, `${format(this.refused)} refused`];

@@ -48,7 +48,7 @@ export async function* readPlantLines(
   }
 }
 
-/** Unchecked, names in another encoding would be stored with replacement characters. */
+/** Without the check for UTF-8, names in another encoding would be stored with replacement characters. */
 async function* readWholeLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   let line = 1;
   let rest = Buffer.alloc(0);
@@ -102,13 +102,13 @@ async function* readJsonLines(blocks: AsyncIterable<Buffer>): AsyncGenerator<Pla
 
 async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine> {
   let header: string[] | undefined;
-  /** Those inside values, each of which csv-parse counts as a line. */
+  /** Carriage returns inside values, each of which csv-parse counts as a line. */
   let carriageReturns = 0;
   /** The number of the line after the last record, minus the empty lines before it. */
   let following = 1;
   const options: Options<PlantLine, string[]> = {
     bom: true,
-    // Detected from the first line alone, a line break of the other kind would become a part of a tag.
+    // If csv-parse detected the line break from the first line, a different one would end up in a tag.
     record_delimiter: ['\r\n', '\n'],
     relax_column_count: true,
     skip_empty_lines: true,

@@ -52,7 +52,8 @@ export async function startEmbeddedPostgres(
 }
 
 /**
- * Postgres has a thread of its own: it opens while this one loads the service, and its work does not hold up requests.
+ * Postgres has a thread of its own: it opens while the main thread loads the service, and its work does not hold up
+ * requests.
  *
  * @returns a function that closes the database and ends the thread
  */

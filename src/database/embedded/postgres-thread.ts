@@ -22,7 +22,7 @@ await once(server.listen(socket), 'listening');
 parentPort!.once('message', () => void stop());
 parentPort!.postMessage('listening');
 
-/** The main thread asks for it with its first message. Open connections would keep the thread running, so it exits. */
+/** The first message of the main thread asks this thread to stop. Open connections would keep it running, so it exits. */
 async function stop(): Promise<void> {
   server.close();
   await database.close();
@@ -59,7 +59,11 @@ async function openDatabaseFiles(dataDir: string): Promise<PGlite> {
   }
 }
 
-/** PGlite says only that it cannot start. */
+/**
+ * Finds a file that this user cannot access; PGlite reports only that it cannot start.
+ *
+ * @throws StartError that names the file
+ */
 async function checkAccess(path: string): Promise<void> {
   for (const file of [path, ...(await readdir(path, { recursive: true }).catch(() => []))]) {
     const absolute = resolve(path, file);
