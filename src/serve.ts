@@ -21,6 +21,7 @@ export async function serve(
   logger: Logger,
   report: (text: string) => void,
 ): Promise<void> {
+  // Released in reverse order: the app or its workers, then traces, then the database, which requests in flight need.
   const resources = new AsyncDisposableStack();
   resources.defer(() => database.close());
   const stopping = stopOnSignal(logger, () => resources.disposeAsync());
