@@ -45,6 +45,12 @@ module.exports = {
       to: { path: '^src/(cli|cluster)/|^src/(serve|shutdown|start-errors)\\.ts$' },
     },
     {
+      name: 'the-service-does-not-know-the-commands',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/cli(/|\\.ts$)' },
+      to: { path: '^src/cli/' },
+    },
+    {
       name: 'plants-do-not-know-auth',
       comment: 'The guard judges the token before the service handles a plant.',
       severity: 'error',
@@ -64,7 +70,7 @@ module.exports = {
         path: '^src/',
         pathNot: '^src/(main|serve|app|app\\.module)\\.ts$|^src/(cli|cluster)/',
       },
-      to: { path: '^src/(app|app\\.module|cli/database)\\.ts$' },
+      to: { path: '^src/(app|app\\.module|auth/with-access-tokens)\\.ts$' },
     },
     {
       name: 'express-stays-at-the-edge',

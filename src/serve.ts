@@ -40,7 +40,7 @@ export async function serve(
 }
 
 async function createToken(config: DatabaseConfig): Promise<string> {
-  const { withAccessTokens } = await import('./cli/database.js');
+  const { withAccessTokens } = await import('./auth/with-access-tokens.js');
   return withAccessTokens(config, (tokens) => tokens.createDevelopmentToken());
 }
 

@@ -15,7 +15,8 @@ export function addTokenCommands(
   env: NodeJS.ProcessEnv | undefined,
 ): void {
   const withTokens = async (action: (tokens: AccessTokensService) => Promise<void>) => {
-    const { withAccessTokens, withDatabase } = await import('./database.js');
+    const { withDatabase } = await import('./database.js');
+    const { withAccessTokens } = await import('../auth/with-access-tokens.js');
     await withDatabase(streams, env, (config) => withAccessTokens(config, action));
   };
 
