@@ -147,7 +147,7 @@ describe('plants load', () => {
     });
     expect((await readFile(list, 'utf8')).split('\n').sort()).toEqual([
       '',
-      '3,40005,"The id ""9.22337E+18"" is not an integer in digits without leading zeros. Spreadsheets change long ids."',
+      '3,40005,"The id ""9.22337E+18"" is not a 64-bit integer in digits without leading zeros. Spreadsheets change long ids."',
       '4,40005,"The line has not as many values as the header."',
       expect.stringMatching(/^5,40006,"The id 1 belongs to a different plant\..+"$/),
       'line,error,message',

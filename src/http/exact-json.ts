@@ -1,4 +1,4 @@
-import { toInt64 } from './int64.js';
+import { toInt64OfNumber } from './int64.js';
 
 /** A JSON value, in which an int64 is a bigint. */
 export type JsonValue =
@@ -137,7 +137,7 @@ class Reader {
     if (NUMBER.test(this.text)) {
       const source = this.text.slice(this.index, NUMBER.lastIndex);
       this.index = NUMBER.lastIndex;
-      return toInt64(source) ?? Number(source);
+      return toInt64OfNumber(source) ?? Number(source);
     }
     for (const [word, value] of LITERALS) {
       if (this.text.startsWith(word, this.index)) {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { toInt64 } from './int64.js';
+import { parseInt64, toInt64OfNumber } from './int64.js';
 
 const MIN = -9223372036854775808n;
 const MAX = 9223372036854775807n;
@@ -29,7 +29,7 @@ it.each<[string, bigint]>([
   [`1.${'0'.repeat(1000)}`, 1n],
   [`0.${'0'.repeat(1000)}1e1001`, 1n],
 ])('%.40s is exactly the integer %s', (source, value) => {
-  expect(toInt64(source)).toBe(value);
+  expect(toInt64OfNumber(source)).toBe(value);
 });
 
 it.each([
@@ -45,7 +45,7 @@ it.each([
   '1e999999999999',
   '9'.repeat(65_536),
 ])('%.40s is out of range', (source) => {
-  expect(toInt64(source)).toBeUndefined();
+  expect(toInt64OfNumber(source)).toBeUndefined();
 });
 
 it.each([
@@ -60,5 +60,42 @@ it.each([
   '12.5e0',
   '1e-999999999999',
 ])('%s is no integer, and is not rounded to one', (source) => {
-  expect(toInt64(source)).toBeUndefined();
+  expect(toInt64OfNumber(source)).toBeUndefined();
+});
+
+it.each<[string, bigint]>([
+  ['0', 0n],
+  ['-0', 0n],
+  ['5', 5n],
+  ['-120', -120n],
+  ['9007199254740993', 9007199254740993n],
+  ['9223372036854775807', MAX],
+  ['-9223372036854775808', MIN],
+])('the text %s is the integer %s', (text, value) => {
+  expect(parseInt64(text)).toBe(value);
+});
+
+it.each([
+  '',
+  '-',
+  '--1',
+  '+1',
+  '007',
+  '-01',
+  ' 5',
+  '5 ',
+  '5\n',
+  '0x10',
+  '0b1',
+  '1e3',
+  '5.0',
+  '1_000',
+  '1n',
+  '٣',
+  'abc',
+  '9223372036854775808',
+  '-9223372036854775809',
+  '9'.repeat(65_536),
+])('the text %j is no int64', (text) => {
+  expect(parseInt64(text)).toBeUndefined();
 });

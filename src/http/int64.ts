@@ -2,12 +2,19 @@ const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
 const INT64_DIGITS = 19;
 
+const DIGITS = /^-?(?:0|[1-9]\d*)$/;
+
+/** @returns undefined for a text that is not an integer from -2^63 to 2^63-1, in digits without leading zeros */
+export function parseInt64(text: string): bigint | undefined {
+  return DIGITS.test(text) ? toInt64OfDigits(text) : undefined;
+}
+
 /**
  * The exact value of a JSON number, or undefined if it is not an integer from -2^63 to 2^63-1.
  *
- * @param source the number as RFC 8259 section 6 defines it
+ * @param source a number of RFC 8259 section 6, which is not checked
  */
-export function toInt64(source: string): bigint | undefined {
+export function toInt64OfNumber(source: string): bigint | undefined {
   if (!/[.eE]/.test(source)) return toInt64OfDigits(source);
   const [mantissa, power = '0'] = source.split(/[eE]/) as [string, string?];
   const [whole, fraction = ''] = mantissa.replace('-', '').split('.') as [string, string?];

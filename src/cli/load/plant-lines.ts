@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { pipeline, Readable } from 'node:stream';
 import { CsvError, parse, type InfoRecord, type Options } from 'csv-parse';
+import { parseInt64 } from '../../http/int64.js';
 import { CommandError } from '../command-error.js';
 
 /** A plant of the file: either the JSON to send, or the reason why there is none. */
@@ -17,9 +18,6 @@ export interface PlantLine {
 const MAX_LINE_LENGTH = 32 * 1024 * 1024;
 
 const LINE_FEED = 0x0a;
-
-/** Not `1e3` or `5.0`, which JSON allows: a spreadsheet that writes 9.22337E+18 has rounded the id. */
-const ID = /^-?(?:0|[1-9]\d*)$/;
 
 /**
  * Reads plants from CSV or NDJSON, without ever reading an id as a number.
@@ -165,10 +163,11 @@ function readRow(header: string[], values: string[]): Pick<PlantLine, 'json' | '
   }
   const valueOf = (column: string) => values[header.indexOf(column)];
   const id = valueOf('id')!;
-  if (!ID.test(id)) {
+  // `1e3` and `5.0`, which JSON allows, are refused: a spreadsheet that writes 9.22337E+18 has rounded the id.
+  if (parseInt64(id) === undefined) {
     const shown = JSON.stringify(id.slice(0, 40));
     return {
-      problem: `The id ${shown} is not an integer in digits without leading zeros. Spreadsheets change long ids.`,
+      problem: `The id ${shown} is not a 64-bit integer in digits without leading zeros. Spreadsheets change long ids.`,
     };
   }
   const rest = JSON.stringify({ name: valueOf('name'), tag: valueOf('tag') || undefined });
