@@ -1,14 +1,11 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiOkResponse, ApiResponse } from '@nestjs/swagger';
+import { ApiOkResponse } from '@nestjs/swagger';
 import { databaseUnavailable } from '../database/run-statement.js';
-import { ERROR_MEANINGS, ErrorCode, type ErrorName } from '../errors/error-codes.js';
-import { ErrorDto } from '../errors/error.dto.js';
 import {
   internal,
   invalidHttp,
   issuerUnavailable,
   overloaded,
-  ServiceError,
   shuttingDown,
   tokenInvalid,
   tokenMissing,
@@ -18,6 +15,7 @@ import { parseBody } from '../http/json-body.js';
 import { checkMediaType } from '../http/media-type.js';
 import { bodyTooLarge } from '../http/read-body.js';
 import { validate } from '../http/validate.js';
+import { errorOf, errorResponse } from '../openapi/error-response.js';
 import { headers } from '../openapi/headers.js';
 import { NewPlant, Plant } from './dto/plant.js';
 import { idTaken } from './plants.service.js';
@@ -70,37 +68,4 @@ export function CreatePlantResponses(): MethodDecorator {
       [internal(), databaseUnavailable()],
     ),
   );
-}
-
-function errorResponse(
-  status: number | '5XX',
-  description: string,
-  headers: NonNullable<Parameters<typeof ApiResponse>[0]['headers']>,
-  errors: readonly ServiceError[],
-): MethodDecorator {
-  return ApiResponse({
-    status,
-    type: ErrorDto,
-    description,
-    headers,
-    examples: Object.fromEntries(errors.map(exampleOf)),
-  });
-}
-
-function exampleOf({ code, message }: ServiceError) {
-  const names = Object.keys(ErrorCode) as ErrorName[];
-  const name = names.find((it) => ErrorCode[it] === code)!;
-  const summary = `${code}: ${ERROR_MEANINGS[name].when}`;
-  return [name, { summary, value: { error: code, message } }] as const;
-}
-
-/** @param check throws the error */
-function errorOf(check: () => unknown): ServiceError {
-  try {
-    check();
-  } catch (error) {
-    if (error instanceof ServiceError) return error;
-    throw error;
-  }
-  throw new Error('The check of an example accepts what it should refuse.');
 }
