@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { INestApplication } from '@nestjs/common';
-import { SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import type { INestApplication, Type } from '@nestjs/common';
+import { getSchemaPath, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import { HEADERS } from './headers.js';
 
 type SchemaOrReference = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>[string];
@@ -14,6 +14,8 @@ export interface ApiDescription {
   readonly title: string;
   readonly description: string;
   readonly tags: NonNullable<OpenAPIObject['tags']>;
+  /** DTOs whose schema refers to the one of their base class. */
+  readonly subclasses: readonly Type[];
 }
 
 /**
@@ -23,7 +25,7 @@ export interface ApiDescription {
  */
 export function buildDocument(
   app: INestApplication,
-  { title, description, tags }: ApiDescription,
+  { title, description, tags, subclasses }: ApiDescription,
   baseUrl: string,
 ): OpenAPIObject {
   const service: Omit<OpenAPIObject, 'paths'> = {
@@ -58,7 +60,7 @@ export function buildDocument(
         },
       },
       headers: HEADERS,
-      schemas: withInheritance(components?.schemas as Record<string, Schema>),
+      schemas: withInheritance(components?.schemas as Record<string, Schema>, subclasses),
     },
   };
 }
@@ -69,38 +71,46 @@ export function serversAt(baseUrl: string): NonNullable<OpenAPIObject['servers']
   return [{ url: '{base_url}', variables: { base_url: { default: baseUrl, description } } }];
 }
 
-/**
- * The generator repeats inherited properties in the schema of a subclass. Here, a schema that has all properties of
- * another schema is changed to refer to that schema with `allOf`, and to list only its own properties.
- */
-function withInheritance(schemas: Record<string, Schema>): Record<string, Schema> {
-  const entries = Object.entries(schemas);
-  return Object.fromEntries(
-    entries.map(([name, schema]) => {
-      const base = entries.find(([, other]) => isBaseOf(other, schema));
-      return [name, base === undefined ? schema : extend(base[0], base[1], schema)];
-    }),
-  );
+/** The generator repeats inherited members in the schema of a subclass, which has only its own ones here. */
+function withInheritance(
+  schemas: Record<string, Schema>,
+  subclasses: readonly Type[],
+): Record<string, Schema> {
+  const extended = { ...schemas };
+  for (const subclass of subclasses) {
+    const base = Object.getPrototypeOf(subclass) as Type;
+    const baseSchema = schemas[nameOf(base)];
+    if (baseSchema === undefined) {
+      throw new Error(
+        `The document has no schema ${nameOf(base)}. Add @ApiExtraModels(${base.name}).`,
+      );
+    }
+    const name = nameOf(subclass);
+    extended[name] = extend(getSchemaPath(base), baseSchema, schemas[name]!);
+  }
+  return extended;
 }
 
-function isBaseOf(base: Schema, { properties = {} }: Schema): boolean {
-  const names = Object.keys(base.properties ?? {});
-  return (
-    names.length < Object.keys(properties).length &&
-    names.every((name) => isDeepStrictEqual(base.properties![name], properties[name]))
-  );
-}
+/** The name may be another one than that of the class. */
+const nameOf = (dto: Type): string => getSchemaPath(dto).replace(/.*\//, '');
 
-function extend(baseName: string, base: Schema, { properties, required }: Schema): Schema {
-  const isAdded = (name: string) => !(name in base.properties!);
-  const addedProperties = Object.entries(properties!).filter(([name]) => isAdded(name));
+function extend(
+  $ref: string,
+  base: Schema,
+  { type: _type, properties = {}, required = [], ...others }: Schema,
+): Schema {
+  const added = Object.entries(properties).filter(
+    ([name, property]) => !isDeepStrictEqual(property, base.properties?.[name]),
+  );
+  const addedRequired = required.filter((name) => !base.required?.includes(name));
   return {
+    ...others,
     allOf: [
-      { $ref: `#/components/schemas/${baseName}` },
+      { $ref },
       {
         type: 'object',
-        properties: Object.fromEntries(addedProperties),
-        required: required!.filter(isAdded),
+        properties: Object.fromEntries(added),
+        ...(addedRequired.length > 0 && { required: addedRequired }),
       },
     ],
   };

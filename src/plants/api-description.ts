@@ -1,5 +1,6 @@
 import { ERROR_MEANINGS, ErrorCode, type ErrorName } from '../errors/error-codes.js';
 import type { ApiDescription } from '../openapi/document.js';
+import { NewPlant } from './dto/plant.js';
 
 /** CommonMark; tools that read it also show tables and the HTML element `details`. */
 const DESCRIPTION = `Stores plants: exactly, once, for good.
@@ -41,6 +42,7 @@ export const API_DESCRIPTION: ApiDescription = {
   title: 'OpenAPI Plant Store',
   description: DESCRIPTION,
   tags: [{ name: 'plants', description: 'Plants, each with an id that the client chooses' }],
+  subclasses: [NewPlant],
 };
 
 function errorRows(): string[] {
