@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Controller, Module, UseGuards } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { Registry } from 'prom-client';
 import {
@@ -8,8 +10,12 @@ import {
   type Receiver,
 } from '../../test/setup/receiver.js';
 import { readConfig } from '../config/config.js';
+import { ConfigModule } from '../config/config.module.js';
 import { ErrorCode } from '../errors/error-codes.js';
-import { AdmissionGuard } from './admission.guard.js';
+import { createLogger } from '../logging/logger.js';
+import { LoggingModule } from '../logging/logging.module.js';
+import { AdmissionGuard, PendingRequests } from './admission.guard.js';
+import { HttpModule } from './http.module.js';
 import { whenClosed } from './when-closed.js';
 
 describe('the limit of requests in flight', () => {
@@ -24,7 +30,9 @@ describe('the limit of requests in flight', () => {
 
   beforeEach(() => {
     registry = new Registry();
-    guard = new AdmissionGuard(readConfig({ MAX_PENDING_REQUESTS: '2' }), registry);
+    guard = new AdmissionGuard(
+      new PendingRequests(readConfig({ MAX_PENDING_REQUESTS: '2' }), registry),
+    );
   });
 
   const send = () => receiver.send(requestBytes([]));
@@ -91,5 +99,45 @@ describe('the limit of requests in flight', () => {
     first.response.end();
     await closed(first);
     expect(await inFlight()).toBe(0);
+  });
+
+  it('is one limit for the controllers of all modules', async () => {
+    @Controller()
+    @UseGuards(AdmissionGuard)
+    class TestController {}
+    @Module({ controllers: [TestController] })
+    class FirstModule {}
+    @Module({ controllers: [TestController] })
+    class SecondModule {}
+    @Module({
+      imports: [
+        ConfigModule.register(readConfig({ MAX_PENDING_REQUESTS: '2' })),
+        LoggingModule.register(createLogger({ level: 'silent' })),
+        {
+          module: class RegistryModule {},
+          global: true,
+          providers: [{ provide: Registry, useValue: registry }],
+          exports: [Registry],
+        },
+        HttpModule,
+        FirstModule,
+        SecondModule,
+      ],
+    })
+    class AppModule {}
+    registry.clear();
+    const app = await NestFactory.createApplicationContext(AppModule, {
+      logger: false,
+      abortOnError: false,
+    });
+    const guards = [FirstModule, SecondModule].map((it) =>
+      app.select(it).get(AdmissionGuard, { strict: true }),
+    );
+    expect(guards[0]).not.toBe(guards[1]);
+    for (guard of guards) expect(admit(await send())).toBe(true);
+    const third = await send();
+    for (guard of guards) expect(() => admit(third)).toThrow();
+    expect(await inFlight()).toBe(2);
+    await app.close();
   });
 });

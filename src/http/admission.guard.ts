@@ -5,13 +5,10 @@ import { CONFIG, type Config } from '../config/config.js';
 import { connectionClosed, overloaded } from '../errors/service-error.js';
 import { whenClosed } from './when-closed.js';
 
-/**
- * Refuses a request, before its body is read, when too many are in flight: in a queue without a limit, every client would
- * wait until its time-out.
- */
+/** Not in the guard, because Nest creates a guard for each module that uses it. */
 @Injectable()
-export class AdmissionGuard implements CanActivate {
-  private pending = 0;
+export class PendingRequests {
+  private count = 0;
 
   constructor(
     @Inject(CONFIG) private readonly config: Config,
@@ -21,17 +18,31 @@ export class AdmissionGuard implements CanActivate {
       name: 'plant_store_pending_requests',
       help: 'Admitted requests in flight.',
       registers: [registry],
-      collect: () => gauge.set(this.pending),
+      collect: () => gauge.set(this.count),
     });
   }
+
+  /** @throws ServiceError overloaded */
+  add(response: Response): void {
+    if (this.count >= this.config.http.maxPendingRequests) throw overloaded();
+    this.count++;
+    whenClosed(response, () => this.count--);
+  }
+}
+
+/**
+ * Refuses a request, before its body is read, when too many are in flight: in a queue without a limit, every client would
+ * wait until its time-out.
+ */
+@Injectable()
+export class AdmissionGuard implements CanActivate {
+  constructor(private readonly pending: PendingRequests) {}
 
   canActivate(context: ExecutionContext): boolean {
     const response = context.switchToHttp().getResponse<Response>();
     // The client closed the connection while its token was looked up.
     if (response.closed) throw connectionClosed();
-    if (this.pending >= this.config.http.maxPendingRequests) throw overloaded();
-    this.pending++;
-    whenClosed(response, () => this.pending--);
+    this.pending.add(response);
     return true;
   }
 }

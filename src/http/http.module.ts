@@ -1,7 +1,11 @@
 import { Global, Module } from '@nestjs/common';
+import { PendingRequests } from './admission.guard.js';
 import { LifecycleService } from './lifecycle.service.js';
 import { RequestObserver } from './request-observer.js';
 
 @Global()
-@Module({ providers: [LifecycleService, RequestObserver], exports: [LifecycleService] })
+@Module({
+  providers: [LifecycleService, PendingRequests, RequestObserver],
+  exports: [LifecycleService, PendingRequests],
+})
 export class HttpModule {}
