@@ -14,7 +14,7 @@ import { RequestObserver } from './http/request-observer.js';
 import { noSniff } from './http/security-headers.js';
 import { createLogger } from './logging/logger.js';
 import { buildDocument } from './openapi/document.js';
-import { serveDocument } from './openapi/serve-document.js';
+import { redirectBrowser, serveDocument } from './openapi/serve-document.js';
 import { API_DESCRIPTION } from './plants/api-description.js';
 
 /**
@@ -41,7 +41,9 @@ export async function createApp(
     app.get(LifecycleService).enter,
     refuseBadRequest,
     refuseAtItsTurn,
+    redirectBrowser,
   );
+  // Before `init`, which ends the list of routes with the error for an unknown path.
   serveDocument(app, API_DESCRIPTION, config.baseUrl);
   await app.init();
   observer.watch(app.getHttpServer());

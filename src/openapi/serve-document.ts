@@ -21,8 +21,7 @@ const FILES: readonly (readonly [path: string, folder: string, file: string])[] 
 ];
 
 /**
- * Serves the document at /openapi.json and /openapi.yaml, and Swagger UI at /docs, without a token. Browsers are
- * redirected from / to /docs.
+ * Serves the document at /openapi.json and /openapi.yaml, and Swagger UI at /docs, without a token.
  */
 export function serveDocument(
   app: NestExpressApplication,
@@ -30,7 +29,6 @@ export function serveDocument(
   baseUrl: string | undefined,
 ): void {
   const express = app.getHttpAdapter().getInstance() as Application;
-  express.use(redirectBrowser);
   express.use('/docs', securityHeaders(baseUrl));
   // The links on the page are relative to /docs, and would be wrong at /docs/.
   express.get('/docs/', (_request: Request, response: Response) => {
@@ -72,10 +70,10 @@ function addressOf({ headers, secure }: Request): string {
 }
 
 /**
- * A middleware and not a route, because / exists only for browsers: with a route, another method would get a 405 with
+ * Redirects browsers from / to /docs. A middleware and not a route, because / exists only for browsers: with a route, another method would get a 405 with
  * `Allow: GET` instead of a 404.
  */
-function redirectBrowser(request: Request, response: Response, next: NextFunction): void {
+export function redirectBrowser(request: Request, response: Response, next: NextFunction): void {
   if (request.path !== '/' || !['GET', 'HEAD'].includes(request.method)) return next();
   response.vary('Accept');
   // `accepts` alone is also true for */*, the default of clients that are not browsers.
