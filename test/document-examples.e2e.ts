@@ -7,16 +7,31 @@ import { startService, type TestResponse, type TestService } from './setup/servi
 import { until } from './setup/until.js';
 
 interface DocumentedResponse {
+  /** Such as 400 or 5XX. */
+  readonly status: string;
   readonly headers: Record<string, unknown>;
   readonly content: Record<string, { examples?: Record<string, { value: unknown }> }>;
 }
+
+/** Sent before a request reaches an operation. */
+const OF_NO_OPERATION: readonly ErrorName[] = [
+  'pathNotFound',
+  'methodNotAllowed',
+  'requestTimeout',
+  'expectationFailed',
+  'headersTooLarge',
+];
+
+/** Not among the requests below: the first is no request, and the others need a fault or a stop of the service. */
+const NOT_REQUESTED: readonly ErrorName[] = ['badRequest', 'internal', 'shuttingDown'];
 
 const PLANT = '{"id":1649503004888048,"name":"a"}';
 
 describe('the examples of errors in the OpenAPI document', () => {
   let service: TestService;
   let issuer: Issuer;
-  let documented: Record<string, DocumentedResponse>;
+  /** The error responses of each operation. */
+  let documented: DocumentedResponse[][];
 
   beforeAll(async () => {
     issuer = await startIssuer();
@@ -27,7 +42,13 @@ describe('the examples of errors in the OpenAPI document', () => {
       MAX_PENDING_REQUESTS: '1',
     });
     const { paths } = await describeApp();
-    documented = paths['/plants']!.post!.responses as Record<string, DocumentedResponse>;
+    documented = Object.values(paths)
+      .flatMap((operations) => Object.values(operations) as { responses: object }[])
+      .map(({ responses }) =>
+        Object.entries(responses as Record<string, DocumentedResponse>)
+          .filter(([status]) => /^[45]/.test(status))
+          .map(([status, response]) => ({ ...response, status })),
+      );
   });
   afterAll(async () => {
     await issuer.close();
@@ -84,45 +105,52 @@ describe('the examples of errors in the OpenAPI document', () => {
     '%s is what the service sends, with these header fields',
     async (name, send) => {
       const response = await send();
-      const status = statusOf(ErrorCode[name]);
-      const { headers, content } = documented[status]!;
-      expect(response.status).toBe(status);
-      // How many seconds are left depends on the time that the test took.
-      const { value } = content['application/json']!.examples![name]!;
-      expect(withoutSeconds(response.body)).toEqual(withoutSeconds(value));
-      for (const header of Object.keys(headers))
-        expect(response.headers.get(header)).not.toBeNull();
+      expect(response.status).toBe(statusOf(ErrorCode[name]));
+      const withExample = documented.flat().filter((it) => name in examplesOf(it));
+      expect(withExample).not.toEqual([]);
+      for (const described of withExample) {
+        // How many seconds are left depends on the time that the test took.
+        const { value } = examplesOf(described)[name]!;
+        expect(withoutSeconds(response.body)).toEqual(withoutSeconds(value));
+        for (const header of Object.keys(described.headers))
+          expect(response.headers.get(header)).not.toBeNull();
+      }
     },
   );
 
   it('badRequest is what the service sends', async () => {
-    const { value } = documented[400]!.content['application/json']!.examples!['badRequest']!;
     const { body } = await sendRaw(service.port, 'not HTTP\r\n\r\n');
-    expect(JSON.parse(body)).toEqual(value);
+    for (const { badRequest } of documented.flat().map(examplesOf)) {
+      if (badRequest !== undefined) expect(JSON.parse(body)).toEqual(badRequest.value);
+    }
   });
 
   // Otherwise, Swagger UI would invent a message from the schema.
   it('are there for every error response, and those of 5XX are those of 500 and 503', () => {
-    const examplesOf = (status: string) =>
-      documented[status]!.content['application/json']!.examples ?? {};
-    for (const status of Object.keys(documented).filter((it) => it !== '200')) {
-      expect(Object.keys(examplesOf(status))).not.toEqual([]);
+    for (const responses of documented) {
+      for (const response of responses) expect(examplesOf(response)).not.toEqual({});
+      const of = (...statuses: string[]): object =>
+        Object.fromEntries(
+          responses
+            .filter((it) => statuses.includes(it.status))
+            .flatMap((it) => Object.entries(examplesOf(it))),
+        );
+      expect(of('500', '503')).toMatchObject(of('5XX'));
     }
-    expect({ ...examplesOf('500'), ...examplesOf('503') }).toMatchObject(examplesOf('5XX'));
   });
 
-  it('stand for every error with the status of a documented response', () => {
-    const statuses = Object.keys(documented).filter((it) => /^[45]\d\d$/.test(it));
-    const expected = Object.values(ErrorCode).filter((it) =>
-      statuses.includes(String(statusOf(it))),
-    );
-    const examples = statuses.flatMap((status) =>
-      Object.keys(documented[status]!.content['application/json']!.examples!),
-    );
-    const numbers = examples.map((name) => ErrorCode[name as ErrorName]);
-    expect(numbers.sort()).toEqual(expected.sort());
+  it('stand for every error that an operation sends, and are compared with it above', () => {
+    const examples = new Set(documented.flat().flatMap((it) => Object.keys(examplesOf(it))));
+    const all = Object.keys(ErrorCode) as ErrorName[];
+    expect([...examples].sort()).toEqual(all.filter((it) => !OF_NO_OPERATION.includes(it)).sort());
+    const compared = [...requests.map(([name]) => name), ...NOT_REQUESTED];
+    expect([...examples].sort()).toEqual(compared.sort());
   });
 });
+
+function examplesOf({ content }: DocumentedResponse): Record<string, { value: unknown }> {
+  return content['application/json']!.examples ?? {};
+}
 
 const withoutSeconds = (body: unknown): string =>
   JSON.stringify(body).replace(/\d+ seconds/, 'some seconds');

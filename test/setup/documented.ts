@@ -8,7 +8,7 @@ interface Response {
 
 interface Document {
   readonly info: { readonly description: string };
-  readonly paths: Record<string, { post: { responses: Record<string, Response> } }>;
+  readonly paths: Record<string, Record<string, { responses: Record<string, Response> }>>;
 }
 
 /** A response that a test received. */
@@ -26,13 +26,30 @@ export class UndocumentedError extends Error {}
 /** The description of the header field excepts it. */
 const WITHOUT_RETRY_AFTER = 50302;
 
-const OPERATION = 'POST /plants';
-const IN_RESPONSES = '#/paths/~1plants/post/responses';
-
 const document = JSON.parse(
   readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'),
 ) as Document;
-const { responses } = document.paths['/plants']!.post;
+
+/** The responses of all operations, each status before a range such as 5XX. */
+const describedResponses = Object.entries(document.paths).flatMap(([path, operations]) =>
+  Object.entries(operations).flatMap(([method, { responses }]) =>
+    Object.entries(responses).map(([status, { headers, content }]) => ({
+      path: new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`),
+      method: method.toUpperCase(),
+      status: new RegExp(`^${status.replace('XX', '\\d\\d')}$`),
+      headers,
+      content,
+      schemas: `#/paths/${encodeURIComponent(path.replaceAll('/', '~1'))}/${method}/responses/${status}/content`,
+    })),
+  ),
+);
+
+/** An error that no operation describes has the schema of the others. */
+const ONLY_IN_TABLE = {
+  ...describedResponses.find((it) => it.status.test('400'))!,
+  headers: {} as Response['headers'],
+};
+
 /** The first column of the table in the description. */
 const numbers = new Set(
   [...document.info.description.matchAll(/^\| (\d{5}) \|/gm)].map(([, number]) => Number(number)),
@@ -42,8 +59,8 @@ let validator: Promise<Ajv2020> | undefined;
 
 /**
  * Checks a response against openapi.json, with a validator for JSON Schema 2020-12, the dialect of OpenAPI 3.1: its
- * status, its header fields, its content type and its body. The document describes one operation, and the table in its
- * description every error, also those of other paths: their bodies must be as in the schema `Error`.
+ * status, its header fields, its content type and its body. The table in the description contains every error, also those
+ * of paths that are not in the document: their bodies must be as in the schema `Error`.
  *
  * @throws UndocumentedError that names each difference
  */
@@ -57,28 +74,34 @@ export async function expectDocumented(response: ReceivedResponse): Promise<void
 }
 
 async function problemsOf(response: ReceivedResponse): Promise<string[]> {
-  const { request, status } = response;
+  const { request = isPlant(response) ? 'POST /plants' : 'GET /health/live', status } = response;
   const isError = status >= 400;
+  const [method, path] = request.split(/[ ?]/) as [string, string];
+  const ofPath = describedResponses.filter((it) => it.path.test(path));
   // Not in the document: 100 Continue, success on other paths, and HEAD, whose response has no body.
-  if (request?.startsWith('HEAD ') || !(isError || isPlant(response))) return [];
-  const key = [String(status), `${Math.floor(status / 100)}XX`].find((it) => it in responses);
-  if (key === undefined && !isError) return [`status ${status} is not documented`];
-  // Every error has the schema of 400, also an error that only the table contains.
-  const { headers, content } = responses[key ?? '400']!;
+  if (method === 'HEAD' || !(isError || (status >= 200 && ofPath.length > 0))) return [];
+  const ofOperation = ofPath.filter((it) => it.method === method);
+  const isDescribed = (it: (typeof describedResponses)[number]) => it.status.test(String(status));
+  // An error of another path has the header fields that an operation has with this status.
+  const candidates = isError && ofOperation.length === 0 ? describedResponses : ofOperation;
+  const described = candidates.find(isDescribed);
+  // An error that no operation describes is sent before the request reaches one.
+  if (described === undefined && (!isError || describedResponses.some(isDescribed)))
+    return ['this operation or status is not documented'];
+  const { headers, content, schemas } = described ?? ONLY_IN_TABLE;
   const [mediaType] = (response.header('content-type') ?? 'none').split(';') as [string];
   if (content[mediaType] === undefined) return [`content type ${mediaType} is not documented`];
 
   const problems: string[] = [];
   const body = parsed(response.body) as { error: number; message: string } | undefined;
   if (body === undefined) return ['the body is not JSON'];
-  const schema = `${IN_RESPONSES}/${key ?? '400'}/content/${mediaType.replace('/', '~1')}/schema`;
-  await check(schema, 'the body', body, problems);
+  await check(`${schemas}/${mediaType.replace('/', '~1')}/schema`, 'the body', body, problems);
   if (isError && !numbers.has(body.error))
     problems.push('the table of errors does not contain its number');
   if (isError && Math.floor(body.error / 100) !== status)
     problems.push('its number is of another status');
   if (isError && !/^\S+ .+ .+\.$/s.test(body.message)) problems.push('its message is no sentence');
-  for (const [name, { $ref }] of key === undefined ? [] : Object.entries(headers)) {
+  for (const [name, { $ref }] of Object.entries(headers)) {
     const value = response.header(name);
     if (value !== null) {
       // A number in a header field is text (OpenAPI 3.1, style `simple`).
@@ -100,11 +123,10 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Where a test sent its own bytes, the only other JSON is that of /health. */
-function isPlant({ status, request, body, header }: ReceivedResponse): boolean {
-  if (request !== undefined) return request === OPERATION;
+/** Where a test sent its own bytes, the only other JSON of a success is that of /health. */
+function isPlant({ status, body, header }: ReceivedResponse): boolean {
   const isJson = header('content-type')?.startsWith('application/json') ?? false;
-  return status >= 200 && isJson && body !== '{"status":"ok"}';
+  return status >= 200 && status < 400 && isJson && body !== '{"status":"ok"}';
 }
 
 async function check(schema: string, subject: string, value: unknown, problems: string[]) {
