@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { statusOf, tokenTableOf } from './token-table.js';
+import { tokenStatusOf, tokenTableOf } from './token-table.js';
 
 const CREATED_AT = new Date('2026-11-20T14:05:59Z');
 
@@ -47,6 +47,6 @@ describe('the status of a token', () => {
     const at = (offset: number | null) =>
       offset === null ? null : new Date(CREATED_AT.getTime() + offset);
     const row = { ...token('a'), expiresAt: at(expiresIn), revokedAt: at(revokedIn) };
-    expect(statusOf(row)).toBe(status);
+    expect(tokenStatusOf(row)).toBe(status);
   });
 });
