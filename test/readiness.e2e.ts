@@ -141,7 +141,14 @@ describe('/health/ready, with a tolerance of a minute', () => {
   const ready = async () => (await service.request('/health/ready')).status;
 
   const setReadOnly = async (value: 'on' | 'off') => {
-    await poolOf(service.app.get(DataSource)).query(`SET default_transaction_read_only = ${value}`);
+    const pool = poolOf(service.app.get(DataSource));
+    const clients = await Promise.all(
+      Array.from({ length: pool.totalCount }, () => pool.connect()),
+    );
+    for (const client of clients) {
+      await client.query(`SET default_transaction_read_only = ${value}`);
+      client.release();
+    }
   };
   const faults: [string, () => unknown, () => unknown][] = [
     ['cannot be reached', () => service.proxy.cut(), () => service.proxy.restore()],
