@@ -109,6 +109,6 @@ it('a DTO that has all properties of another one is not its subclass', async () 
 it('a base class without a schema is a fault', async () => {
   class Numbered extends Named {}
   await expect(schemasOf([Numbered], [Numbered])).rejects.toThrow(
-    'The document has no schema Named. Add @ApiExtraModels(Named).',
+    'Missing: @ApiExtraModels(Named)',
   );
 });

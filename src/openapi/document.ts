@@ -80,38 +80,23 @@ function withInheritance(
   for (const subclass of subclasses) {
     const base = Object.getPrototypeOf(subclass) as Type;
     const baseSchema = schemas[nameOf(base)];
-    if (baseSchema === undefined) {
-      throw new Error(
-        `The document has no schema ${nameOf(base)}. Add @ApiExtraModels(${base.name}).`,
-      );
-    }
+    if (baseSchema === undefined) throw new Error(`Missing: @ApiExtraModels(${base.name})`);
     const name = nameOf(subclass);
     extended[name] = extend(getSchemaPath(base), baseSchema, schemas[name]!);
   }
   return extended;
 }
 
-/** The name may be another one than that of the class. */
+/** The name of the schema may differ from that of the class. */
 const nameOf = (dto: Type): string => getSchemaPath(dto).replace(/.*\//, '');
 
-function extend(
-  $ref: string,
-  base: Schema,
-  { type: _type, properties = {}, required = [], ...others }: Schema,
-): Schema {
+function extend($ref: string, base: Schema, { type: _type, ...schema }: Schema): Schema {
+  const { properties = {}, required = [], ...others } = schema;
   const added = Object.entries(properties).filter(
     ([name, property]) => !isDeepStrictEqual(property, base.properties?.[name]),
   );
   const addedRequired = required.filter((name) => !base.required?.includes(name));
-  return {
-    ...others,
-    allOf: [
-      { $ref },
-      {
-        type: 'object',
-        properties: Object.fromEntries(added),
-        ...(addedRequired.length > 0 && { required: addedRequired }),
-      },
-    ],
-  };
+  const own: Schema = { type: 'object', properties: Object.fromEntries(added) };
+  if (addedRequired.length > 0) own.required = addedRequired;
+  return { ...others, allOf: [{ $ref }, own] };
 }

@@ -3,11 +3,7 @@ import { ERROR_MEANINGS, ErrorCode, type ErrorName } from '../errors/error-codes
 import { ErrorDto } from '../errors/error.dto.js';
 import { ServiceError } from '../errors/service-error.js';
 
-/**
- * Describes a response with an error.
- *
- * @param errors the examples
- */
+/** @param errors the examples */
 export function errorResponse(
   status: number | '5XX',
   description: string,
@@ -28,11 +24,7 @@ function exampleOf({ code, message }: ServiceError) {
   return [name, { summary, value: { error: code, message } }] as const;
 }
 
-/**
- * The error of a check, for an example.
- *
- * @param check throws the error
- */
+/** @param check throws the error */
 export function errorOf(check: () => unknown): ServiceError {
   try {
     check();
