@@ -20,9 +20,7 @@ const FILES: readonly (readonly [path: string, folder: string, file: string])[] 
   ['/docs/swagger-ui-bundle.js', SWAGGER_UI, 'swagger-ui-bundle.js'],
 ];
 
-/**
- * Serves the document at /openapi.json and /openapi.yaml, and Swagger UI at /docs, without a token.
- */
+/** Serves the document at /openapi.json and /openapi.yaml, and Swagger UI at /docs, without a token. */
 export function serveDocument(
   app: NestExpressApplication,
   api: ApiDescription,
@@ -70,8 +68,8 @@ function addressOf({ headers, secure }: Request): string {
 }
 
 /**
- * Redirects browsers from / to /docs. A middleware and not a route, because / exists only for browsers: with a route, another method would get a 405 with
- * `Allow: GET` instead of a 404.
+ * Redirects browsers from / to /docs. A middleware and not a route, because / exists only for browsers: with a route,
+ * another method would get a 405 with `Allow: GET` instead of a 404.
  */
 export function redirectBrowser(request: Request, response: Response, next: NextFunction): void {
   if (request.path !== '/' || !['GET', 'HEAD'].includes(request.method)) return next();
