@@ -190,6 +190,18 @@ describe('a start that cannot succeed', () => {
       await rm(dir, { recursive: true });
     },
   );
+
+  it.each(['"', "'", '`'])(
+    'a .env with a # in a value in quotes: the value is read whole (%s)',
+    async (quote) => {
+      const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+      await writeFile(join(dir, '.env'), `DATA_DIR=${quote}/dev/null/a#b${quote}\n`);
+      const command = attempt([CLI, 'token', 'list'], {}, dir);
+      expect(await command.exit()).toBe(1);
+      expect(command.stderr).toMatch(/^\/dev\/null\/a#b cannot be written \(ENOTDIR\)\. /);
+      await rm(dir, { recursive: true });
+    },
+  );
 });
 
 describe('a start on a database that stays unusable', () => {

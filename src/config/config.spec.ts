@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { ConfigError, readConfig } from './config.js';
+import { ConfigError, readConfig, settings } from './config.js';
 
 describe('readConfig', () => {
   it('has a default for everything', () => {
@@ -9,6 +9,73 @@ describe('readConfig', () => {
       http: { host: '127.0.0.1', port: 3000, bodyLimit: 65536 },
       database: { url: undefined, dataDir: resolve('.data') },
       baseUrl: undefined,
+    });
+  });
+
+  it('reads every setting from its own variable', () => {
+    const env = {
+      HOST: 'plants.example.org',
+      PORT: '1001',
+      BASE_URL: 'https://example.org/store',
+      LOG_LEVEL: 'warn',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+      KEEP_ALIVE_TIMEOUT_MS: '1002',
+      IDLE_TIMEOUT_MS: '1003',
+      MAX_CONNECTIONS: '1004',
+      BODY_LIMIT: '1005',
+      REQUEST_TIMEOUT_MS: '1006',
+      MAX_PENDING_REQUESTS: '1007',
+      READINESS_TOLERANCE_MS: '1008',
+      SHUTDOWN_DELAY_MS: '1009',
+      SHUTDOWN_TIMEOUT_MS: '1010',
+      TRUSTED_PROXY_HOPS: '11',
+      AUTH_FAILURES_PER_MINUTE: '1012',
+      METRICS_TOKEN_SHA256: 'ab'.repeat(32),
+      OIDC_ISSUER: 'https://login.example.org',
+      OIDC_AUDIENCE: 'plants',
+      DATA_DIR: '/srv/plants',
+      DATABASE_URL: 'postgres://u:p@db.example.org/plants',
+      DATABASE_POOL_SIZE: '13',
+      DATABASE_BATCH_SIZE: '1014',
+      DATABASE_BATCHES: '15',
+      DATABASE_TIMEOUT_MS: '1016',
+      DATABASE_START_TIMEOUT_MS: '1017',
+      WEB_CONCURRENCY: '12',
+    };
+    expect(Object.keys(env)).toEqual(Object.keys(settings.shape));
+    expect(readConfig(env)).toEqual({
+      http: {
+        host: 'plants.example.org',
+        port: 1001,
+        keepAliveTimeout: 1002,
+        idleTimeout: 1003,
+        maxConnections: 1004,
+        bodyLimit: 1005,
+        requestTimeout: 1006,
+        maxPendingRequests: 1007,
+        readinessTolerance: 1008,
+        shutdownDelay: 1009,
+        shutdownTimeout: 1010,
+        trustedProxyHops: 11,
+      },
+      log: { level: 'warn' },
+      tracing: { endpoint: 'http://collector:4318' },
+      auth: {
+        metricsTokenHash: 'ab'.repeat(32),
+        failuresPerMinute: 1012,
+        oidc: { issuer: 'https://login.example.org', audience: 'plants' },
+      },
+      baseUrl: 'https://example.org/store',
+      database: {
+        url: 'postgres://u:p@db.example.org/plants',
+        dataDir: '/srv/plants',
+        poolSize: 13,
+        batchSize: 1014,
+        batchesInFlight: 15,
+        timeout: 1016,
+        startTimeout: 1017,
+      },
+      workers: 12,
     });
   });
 
