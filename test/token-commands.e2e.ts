@@ -57,6 +57,28 @@ describe('the token commands, beside a running service', () => {
     expect(await list()).toMatchObject([{ name: 'greenhouse', status: 'live', expiresAt: null }]);
   });
 
+  it.each([
+    ['of 100 characters', 'x'.repeat(100)],
+    ['with all kinds of visible characters', 'Ácer 🌱 (2)'],
+  ])('create accepts a name %s', async (_kind, name) => {
+    expect(await token('create', name)).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await list()).toMatchObject([{ name }]);
+  });
+
+  it.each([
+    ['of 101 characters', 'x'.repeat(101)],
+    ['with a line break', 'a\nb'],
+    ['that would change the colours of a terminal', 'a\u001b[31m'],
+    ['with an invisible character', 'a\u200b'],
+  ])('create refuses a name %s', async (_kind, name) => {
+    expect(await token('create', name)).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^A name has 1 to 100 visible characters, .+\n$/),
+    });
+    expect(await list()).toEqual([]);
+  });
+
   it('create --expires sets the time of expiry', async () => {
     await token('create', 'greenhouse', '--expires', '90d');
     const [row] = await list();
