@@ -7,6 +7,8 @@ import {
   mayContainAccessToken,
 } from './access-token.js';
 
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
 describe('access tokens', () => {
   it('match the published pattern and have the right checksum', () => {
     for (let i = 0; i < 1000; i++) {
@@ -19,6 +21,22 @@ describe('access tokens', () => {
   it('never repeat', () => {
     const tokens = Array.from({ length: 1000 }, generateAccessToken);
     expect(new Set(tokens).size).toBe(tokens.length);
+  });
+
+  it('have 256 random bits', () => {
+    const numbers = Array.from({ length: 200 }, () =>
+      [...generateAccessToken().slice('plantstore_'.length, -6)].reduce(
+        (number, digit) => number * 62n + BigInt(BASE62.indexOf(digit)),
+        0n,
+      ),
+    );
+    // A random bit is the same in all 200 numbers only once in 2 ** 199 times.
+    const bitsThatAreEver = (value: '0' | '1') =>
+      Array.from({ length: 256 }, (_, bit) =>
+        numbers.some((number) => number.toString(2).padStart(256, '0')[bit] === value),
+      );
+    expect(bitsThatAreEver('0')).toEqual(Array(256).fill(true));
+    expect(bitsThatAreEver('1')).toEqual(Array(256).fill(true));
   });
 
   it('are refused after any change of one character', () => {
