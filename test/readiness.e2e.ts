@@ -46,6 +46,17 @@ describe('/health/ready', () => {
     service.proxy.restore();
   });
 
+  it('follows the database after a second, and not before', async () => {
+    await advance(1000);
+    await ready();
+    service.proxy.cut();
+    await advance(999);
+    expect((await ready()).status).toBe(200);
+    await advance(1);
+    expect((await ready()).status).toBe(503);
+    service.proxy.restore();
+  });
+
   it.each([
     ['the schema is behind', 'DELETE FROM migrations', 'run its migrations'],
     ['the table of plants is missing', 'DROP TABLE plants', 'made: plants.'],
@@ -205,6 +216,7 @@ describe('/health/ready, with a tolerance of a minute', () => {
 
 describe('/health/ready, for a role with limited privileges', () => {
   let service: TestService;
+  const advance = holdClock();
   const role = `plant_store_test_${process.pid}`;
 
   beforeEach(async () => {
@@ -245,5 +257,36 @@ describe('/health/ready, for a role with limited privileges', () => {
     const response = await service.request('/health/ready');
     expect(response.status).toBe(status);
     expect(JSON.stringify(response.body)).toContain(text);
+  });
+
+  it('says so for each column that a request uses and the role may not', async () => {
+    const needed = [
+      ...['id', 'name', 'tag'].map((column) => ['SELECT', column, 'plants']),
+      ...['id', 'name', 'tag'].map((column) => ['INSERT', column, 'plants']),
+      ['UPDATE', 'name', 'plants'],
+      ...['id', 'name', 'hash', 'expires_at', 'revoked_at'].map((column) => {
+        return ['SELECT', column, 'access_tokens'];
+      }),
+    ];
+    const pool = poolOf(service.app.get(DataSource));
+    const { query } = service.database;
+    await query(`REVOKE SELECT ON access_tokens FROM ${role}`);
+    for (const [privilege, column, table] of needed) {
+      await query(`GRANT ${privilege} (${column}) ON ${table} TO ${role}`);
+    }
+    for (const [privilege, column, table] of needed) {
+      await query(`REVOKE ${privilege} (${column}) ON ${table} FROM ${role}`);
+      await pool.query(`SET ROLE ${role}`);
+      await advance(1000);
+      const { status, body } = await service.request('/health/ready');
+      expect({ column, status, body }).toMatchObject({
+        column,
+        status: 503,
+        body: { message: expect.stringContaining(`: ${privilege} on ${table}. `) },
+      });
+      // All connections to the embedded database share one session, and so the role.
+      await pool.query('RESET ROLE');
+      await query(`GRANT ${privilege} (${column}) ON ${table} TO ${role}`);
+    }
   });
 });
