@@ -131,6 +131,12 @@ describe('every route needs a token', () => {
     },
   );
 
+  it('GET /docs/ redirects for good, with a relative address, for proxies with a path prefix', async () => {
+    const response = await service.request('/docs/', { redirect: 'manual' });
+    expect(response.status).toBe(308);
+    expect(response.headers.get('location')).toBe('../docs');
+  });
+
   it.each(['*/*', 'application/json', 'text/html;q=0', 'text/htmlx', ''])(
     'GET / with Accept %j is 40400 and names /docs',
     async (accept) => {

@@ -73,6 +73,13 @@ describe('the server', () => {
     expect(app.get(BODY_LIMIT_SETTING)).toBe(SETTINGS.bodyLimit);
   });
 
+  it('looks at least once a second for requests that exceed their time-outs', () => {
+    const { connectionsCheckingInterval } = adapter.getHttpServer() as unknown as {
+      connectionsCheckingInterval: number;
+    };
+    expect(connectionsCheckingInterval).toBeLessThanOrEqual(1000);
+  });
+
   it('leaves a request without Host to the middlewares, which refuse it with an Error', async () => {
     expect(await send('GET /plants HTTP/1.1')).toMatchObject({ status: 200, body: 'found' });
   });
