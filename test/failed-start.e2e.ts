@@ -76,6 +76,13 @@ describe('a start that cannot succeed', () => {
       /^DATABASE_URL names a file in sslrootcert, sslcert or sslkey that cannot be read \(ENOENT\)\n$/,
     ],
     [
+      // For documentation (RFC 5737), so no machine has it.
+      'an address of another machine',
+      ['service'],
+      { HOST: '192.0.2.250' },
+      /^The address 192\.0\.2\.250 is not on this machine\. Set HOST to an address of this machine\.\n$/,
+    ],
+    [
       'a database that stays away',
       ['service'],
       { DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants', DATABASE_START_TIMEOUT_MS: '0' },

@@ -1,0 +1,32 @@
+import { expect, it } from '@jest/globals';
+import { explainStartError } from './start-errors.js';
+
+it.each([
+  [
+    'is taken',
+    { syscall: 'listen', code: 'EADDRINUSE', address: '::1', port: 8080 },
+    'The address ::1:8080 is taken by another program. Set PORT to a free one.',
+  ],
+  [
+    'needs a privilege',
+    { syscall: 'listen', code: 'EACCES', address: '127.0.0.1', port: 80 },
+    'The address 127.0.0.1:80 may not be opened by this user. Set PORT to one from 1024 up.',
+  ],
+  [
+    'is on another machine',
+    { syscall: 'listen', code: 'EADDRNOTAVAIL', address: '192.0.2.250', port: 80 },
+    'The address 192.0.2.250:80 is not on this machine. Set HOST to an address of this machine.',
+  ],
+  [
+    'has an unknown name',
+    { syscall: 'getaddrinfo', code: 'ENOTFOUND', hostname: 'no.invalid' },
+    'The address no.invalid is not on this machine. Set HOST to an address of this machine.',
+  ],
+  [
+    'fails in another way',
+    { syscall: 'getaddrinfo', code: 'EAI_AGAIN', hostname: 'no.invalid' },
+    'The address no.invalid cannot be opened (EAI_AGAIN). Set HOST to an address of this machine, such as 127.0.0.1.',
+  ],
+])('the message about an address that %s names the remedy', (_problem, fields, message) => {
+  expect(explainStartError(Object.assign(new Error('failed'), fields))).toBe(message);
+});
