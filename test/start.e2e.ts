@@ -15,6 +15,9 @@ const CLI = 'dist/cli.js';
 
 afterEach(endAttempts);
 
+/** The output of a test goes to a pipe, which the process takes for a terminal with this. */
+const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=true' };
+
 const inUse = (dataDir: string) =>
   new RegExp(`^Opening .+\n${dataDir} is in use by another process of the Plant Store\\.\n$`);
 const urlOf = async (service: Command) => (await service.waitFor(/listens on (\S+)/))[1]!;
@@ -123,8 +126,16 @@ describe('a service on the embedded database', () => {
       { level: 30, signal: 'SIGTERM', msg: 'The Plant Store stops: it received SIGTERM.' },
       { level: 30, msg: 'The Plant Store has stopped.' },
     ]);
-    service = start();
+    service = start(ON_TERMINAL);
     await expectStored(service);
+  });
+
+  it('on a terminal prints the token and a log for people, both on standard output', async () => {
+    await fetchDocumented(`${await urlOf(service)}/health/live`);
+    await service.waitFor(/\/health\/live.*\n/);
+    expect(service.stdout).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: .*\/health\/live/m);
+    expect(service.stdout).toMatch(/Token +plantstore_[0-9A-Za-z]{49}\n/);
+    expect(service.stderr).toBe('');
   });
 
   it('stops gracefully at a signal that arrives twice at the same moment', async () => {
