@@ -269,7 +269,7 @@ describe('/health/ready, for a role with limited privileges', () => {
       }),
     ];
     const pool = poolOf(service.app.get(DataSource));
-    const { query } = service.database;
+    const query = (sql: string) => service.database.query(sql);
     await query(`REVOKE SELECT ON access_tokens FROM ${role}`);
     for (const [privilege, column, table] of needed) {
       await query(`GRANT ${privilege} (${column}) ON ${table} TO ${role}`);
