@@ -365,6 +365,13 @@ describe('the token commands, beside a running service', () => {
       expect(await list()).toEqual([]);
     });
 
+    it('shows help without an error if the program that reads it has ended', async () => {
+      const help = runCommand(['dist/cli.js', 'token', '--help'], settings());
+      help.process.stdout.destroy();
+      expect(await help.exit()).toBe(0);
+      expect(help.stderr).toBe('');
+    });
+
     it('does its work even if standard error cannot be written', async () => {
       await token('create', 'greenhouse');
       expect(await execute('2>/dev/full', 'revoke', 'greenhouse', '--yes')).toMatchObject({
