@@ -1,3 +1,4 @@
+import type { Abortable } from 'node:events';
 import type * as Module from 'node:module';
 import { afterEach, beforeEach, jest } from '@jest/globals';
 import { settled } from './settled.js';
@@ -53,8 +54,11 @@ export function replaceWaits(wait: (milliseconds: number) => Promise<void>): () 
   // Not by an import, of which Jest would keep the functions.
   const timers = process.getBuiltinModule('node:timers/promises');
   const original = timers.setTimeout;
-  timers.setTimeout = async <T>(milliseconds = 1, value?: T) => {
-    await wait(milliseconds);
+  timers.setTimeout = async <T>(milliseconds = 1, value?: T, { signal }: Abortable = {}) => {
+    const aborted = new Promise<never>((_, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason as Error));
+    });
+    await Promise.race([wait(milliseconds), aborted]);
     return value as T;
   };
   syncBuiltinESMExports();

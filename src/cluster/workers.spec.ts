@@ -1,0 +1,129 @@
+import type { ChildProcess } from 'node:child_process';
+import { EventEmitter } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { pino } from 'pino';
+import { importWithGlobalTimers } from '../../test/setup/held-waits.js';
+import { settled } from '../../test/setup/settled.js';
+import { readConfig } from '../config/config.js';
+import type { ToPrimary } from './messages.js';
+
+/** A process whose messages and end come from the test. */
+class Child extends EventEmitter {
+  readonly send = jest.fn();
+  readonly kill = jest.fn();
+
+  report(message: ToPrimary): void {
+    this.emit('message', message);
+  }
+
+  end(code: number | null, signal: string | null = null): void {
+    this.emit('close', code, signal);
+  }
+}
+
+let children: Child[];
+
+jest.unstable_mockModule('node:child_process', () => ({
+  fork: (): ChildProcess => {
+    const child = new Child();
+    children.push(child);
+    return child as unknown as ChildProcess;
+  },
+}));
+
+const { Workers } = await importWithGlobalTimers(() => import('./workers.js'));
+
+const DELAY_MS = 3000;
+const TIMEOUT_MS = 7000;
+const STOP_GRACE_MS = 5000;
+const ADDRESS = 'http://127.0.0.1:1';
+
+describe('the primary of two workers', () => {
+  let workers: InstanceType<typeof Workers>;
+  let entries: string[];
+  let exitListeners: NodeJS.ExitListener[];
+
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    children = [];
+    entries = [];
+    exitListeners = process.listeners('exit');
+    const config = readConfig({
+      PORT: '0',
+      WEB_CONCURRENCY: '2',
+      SHUTDOWN_DELAY_MS: String(DELAY_MS),
+      SHUTDOWN_TIMEOUT_MS: String(TIMEOUT_MS),
+    });
+    const write = (line: string) => void entries.push((JSON.parse(line) as { msg: string }).msg);
+    workers = new Workers(
+      { ...config, database: { ...config.database, url: '' } },
+      pino({}, { write }),
+    );
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+    for (const listener of process.listeners('exit')) {
+      if (!exitListeners.includes(listener)) process.off('exit', listener);
+    }
+  });
+
+  /** Waits, in turns of the event loop, for the worker of this number. */
+  async function child(worker: number): Promise<Child> {
+    while (children.length < worker) await settled();
+    return children[worker - 1]!;
+  }
+
+  /** Starts the workers, which listen at once. */
+  async function start(): Promise<[Child, Child]> {
+    const started = workers.start();
+    for (const worker of [1, 2]) (await child(worker)).report({ type: 'listening', url: ADDRESS });
+    expect(await started).toBe(ADDRESS);
+    return [children[0]!, children[1]!];
+  }
+
+  it('fails to start with the reason that the first worker sent', async () => {
+    const started = workers.start();
+    const first = await child(1);
+    first.report({ type: 'failed', reason: 'The reason.' });
+    first.end(1);
+    await expect(started).rejects.toThrow(/^The reason\.$/);
+  });
+
+  it('adds its own metrics to those of the workers', async () => {
+    const [first] = await start();
+    first.report({ type: 'scrape' });
+    while (first.send.mock.calls.length < 2) await settled();
+    const [message] = first.send.mock.lastCall as [{ type: string; text: string }];
+    expect(message.type).toBe('metrics');
+    expect(message.text).toMatch(/^process_resident_memory_bytes \d+$/m);
+    expect(message.text).toMatch(/^nodejs_heap_size_used_bytes \d+$/m);
+  });
+
+  it('kills workers that run five seconds after all time-outs of the stop', async () => {
+    const [first, second] = await start();
+    const stopped = workers.stop();
+    expect(first.send).toHaveBeenLastCalledWith({ type: 'stop' }, expect.anything());
+    first.end(0);
+    await settled();
+    jest.advanceTimersByTime(DELAY_MS + TIMEOUT_MS + STOP_GRACE_MS - 1);
+    expect(second.kill).not.toHaveBeenCalled();
+    jest.advanceTimersByTime(1);
+    expect(second.kill).toHaveBeenCalledWith('SIGKILL');
+    expect(first.kill).not.toHaveBeenCalled();
+    second.end(null, 'SIGKILL');
+    await stopped;
+  });
+
+  it('ends at the stop also while a replacement waits', async () => {
+    const [first, second] = await start();
+    first.end(1);
+    while (entries.length === 0) await settled();
+    expect(entries).toEqual(['Worker 1 ended (exit code 1); it is replaced in 100 ms.']);
+    let hasEnded = false;
+    void workers.stop().then(() => (hasEnded = true));
+    second.end(0);
+    for (let turn = 0; turn < 10; turn++) await settled();
+    expect(hasEnded).toBe(true);
+    expect(children).toHaveLength(2);
+  });
+});
