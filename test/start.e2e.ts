@@ -1,13 +1,20 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { connect, isIPv6, type AddressInfo } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { listen } from '../src/app.js';
 import { attempt, endAttempts } from './setup/attempts.js';
 import { runCommand, type Command } from './setup/command.js';
 import { makeDataDir } from './setup/data-dir.js';
-import { fetchDocumented } from './setup/fetch-documented.js';
+import { fetchDocumented, noResponse } from './setup/fetch-documented.js';
+import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
 import { until } from './setup/until.js';
 
 const MAIN = 'dist/main.js';
@@ -39,6 +46,14 @@ function endOf({ stdout }: Command): unknown[] {
     .slice(-2);
 }
 
+/** A script that stops the clock of a service at the first SIGINT, in whole milliseconds, and sets it ahead at each one. */
+const signalsApart = (milliseconds: number) => `
+  let time = Math.ceil(performance.now());
+  process.on('SIGINT', () => {
+    time += ${milliseconds};
+    performance.now = () => time;
+  });`;
+
 /** Standard output is no terminal here, so it carries only the log; the token is on standard error. */
 async function expectJsonLog(service: Command): Promise<void> {
   await fetchDocumented(`${await urlOf(service)}/health/live`);
@@ -49,6 +64,34 @@ async function expectJsonLog(service: Command): Promise<void> {
   );
   expect(service.stderr).toMatch(/Token +plantstore_[0-9A-Za-z]{49}\n/);
 }
+
+describe('the address of a service', () => {
+  const server = createServer();
+
+  afterEach(async () => {
+    server.close();
+    await once(server, 'close');
+  });
+
+  const hasIpv6 = Object.values(networkInterfaces()).some((addresses) =>
+    addresses!.some(({ address }) => address === '::1'),
+  );
+
+  it.each([
+    ['127.0.0.1', '127.0.0.1'],
+    ['0.0.0.0', '127.0.0.1'],
+    ...(hasIpv6 ? [['::', '::1'] as const] : []),
+  ])('is %s as HOST says, and clients reach it at %s', async (host, reachable) => {
+    const app = { getHttpServer: () => server } as unknown as NestExpressApplication;
+    const url = await listen(app, { host, port: 0 });
+    const { address, port } = server.address() as AddressInfo;
+    expect(address).toBe(host);
+    expect(url).toBe(`http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}`);
+    const client = connect(port, reachable);
+    await once(client, 'connect');
+    client.destroy();
+  });
+});
 
 describe('a service on the embedded database', () => {
   let dataDir: string;
@@ -138,25 +181,48 @@ describe('a service on the embedded database', () => {
     expect(service.stderr).toBe('');
   });
 
-  it('stops gracefully at a signal that arrives twice at the same moment', async () => {
-    await urlOf(service);
-    service.process.kill('SIGINT');
-    service.process.kill('SIGINT');
+  it('completes the request in flight when a signal stops it, and closes the database only then', async () => {
+    const [, token] = /Bearer (\w+)/.exec(await curlOf(service))!;
+    const url = await urlOf(service);
+    const body = '{"id":2,"name":"in flight"}';
+    const socket = await openConnection(Number(new URL(url).port));
+    const length = `Content-Length: ${body.length}`;
+    const type = 'Content-Type: application/json';
+    socket.write(plantHead(token!, [type, length, 'Expect: 100-continue']));
+    expect(await readResponses(socket, 1)).toMatchObject([{ status: 100 }]);
+    service.process.kill('SIGTERM');
+    await until(() =>
+      fetchDocumented(`${url}/health/live`).then(
+        () => false,
+        (error: unknown) => noResponse(error) === undefined,
+      ),
+    );
+    socket.write(body);
+    expect(await readResponses(socket)).toMatchObject([{ status: 200 }]);
     expect(await service.exit()).toBe(0);
-    service = start({ SHUTDOWN_DELAY_MS: '600000' });
   });
 
-  it('stops at once at the second signal', async () => {
+  it.each([
+    ['ignores the signal that stops it when it comes again within a tenth of a second', 99],
+    ['ends at once when the signal that stops it comes again after a tenth of a second', 100],
+  ])('%s', async (_promise, gap) => {
+    service = start({
+      SHUTDOWN_DELAY_MS: '600000',
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(signalsApart(gap))}`,
+    });
     const url = await urlOf(service);
     service.process.kill('SIGINT');
     await until(async () => (await fetchDocumented(`${url}/health/ready`)).status !== 200);
+    service.process.kill('SIGINT');
+    // Another signal always ends the service, which receives the two in this order.
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(1);
     expect(service.stdout).toContain('"msg":"The Plant Store stops: it received SIGINT."');
+    const signal = gap < 100 ? 'SIGTERM' : 'SIGINT';
     expect(endOf(service).at(-1)).toEqual({
       level: 40,
-      signal: 'SIGTERM',
-      msg: 'The Plant Store ends at once: it received SIGTERM while it was stopping.',
+      signal,
+      msg: `The Plant Store ends at once: it received ${signal} while it was stopping.`,
     });
   });
 });
