@@ -183,6 +183,12 @@ describe('logs and traces of a running service', () => {
     expect(log).not.toContain('secretkey');
   });
 
+  it('on a database server, the start makes and prints no token', async () => {
+    const tokens = await database.query('SELECT name FROM access_tokens');
+    expect(tokens).toEqual([{ name: 'greenhouse' }]);
+    expect(service.stdout + service.stderr).not.toContain('plantstore_');
+  });
+
   it('the spans of the request, its body and its statement belong to the trace of the client, and name the version', async () => {
     const traceId = '0af7651916cd43dd8448eb211c80319c';
     await post('{"id":4,"name":"a"}', { traceparent: `00-${traceId}-b7ad6b7169203331-01` });

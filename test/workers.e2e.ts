@@ -189,6 +189,14 @@ describeOnLinux('several workers', () => {
     await Promise.all(scrapes);
   });
 
+  it('ignore the signals that systemd and terminals send to every process', async () => {
+    for (const worker of await childrenOf(service.pid)) {
+      process.kill(worker, 'SIGTERM');
+      process.kill(worker, 'SIGINT');
+    }
+    for (const socket of sockets) await expect(scrape(socket)).resolves.not.toEqual([]);
+  });
+
   it('are replaced when they die, and no counter falls', async () => {
     const [victim] = await childrenOf(service.pid);
     process.kill(victim!, 'SIGKILL');
@@ -252,6 +260,8 @@ describeOnLinux('several workers that stop', () => {
     // Waits for the end of the output, which the workers hold open, too.
     expect(await service.command.exit()).toBe(1);
     expect(service.command.stdout).not.toContain('replaced');
+    // A worker that was not killed would notice this.
+    expect(service.command.stdout).not.toContain('the primary is gone');
   });
 
   it('send the responses to the requests in flight, and end, when the primary is killed', async () => {
