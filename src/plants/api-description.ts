@@ -37,7 +37,6 @@ ${errorRows().join('\n')}
 
 </details>`;
 
-/** What the document says about the service as a whole. */
 export const API_DESCRIPTION: ApiDescription = {
   title: 'OpenAPI Plant Store',
   description: DESCRIPTION,

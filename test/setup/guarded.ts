@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Reflector } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { Registry } from 'prom-client';
@@ -10,9 +9,8 @@ import { BearerStrategy } from '../../src/auth/bearer.strategy.js';
 import { TokenVerifierService } from '../../src/auth/token-verifier.service.js';
 import { readConfig } from '../../src/config/config.js';
 import { AUDIENCE, startIssuer, type Issuer } from './issuer.js';
+import { METRICS_SETTING } from './metrics.js';
 import { requestBytes, startReceiver, type Exchange } from './receiver.js';
-
-export const METRICS_TOKEN = 'scrape-me';
 
 /** A controller with one route, as a test decorates it. */
 export interface Controller {
@@ -56,7 +54,7 @@ export async function startGuarded(): Promise<Guarded> {
     const config = readConfig({
       OIDC_ISSUER: issuer.url,
       OIDC_AUDIENCE: AUDIENCE,
-      METRICS_TOKEN_SHA256: createHash('sha256').update(METRICS_TOKEN).digest('hex'),
+      ...METRICS_SETTING,
       AUTH_FAILURES_PER_MINUTE: '2',
       ...env,
     });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { fetchDocumented } from './fetch-documented.js';
 
-/** Reads the metrics of services in processes of their own. */
+/** Reads the metrics of a service. */
 export const METRICS_TOKEN = 'scrape-me';
 
 /** The setting with which a service accepts this token. */
