@@ -5,9 +5,9 @@ import { createServer, type Server } from 'node:http';
 import { json } from 'node:stream/consumers';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { untilIdleAt } from './setup/clean-state.js';
+import { end, runService, startOn, stop, urlOf } from './setup/built-service.js';
 import { runInProcess } from './setup/cli.js';
-import { runCommand, type Command } from './setup/command.js';
+import type { Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
 import { fetchDocumented } from './setup/fetch-documented.js';
@@ -71,17 +71,15 @@ describe('logs and traces of a running service', () => {
       DATABASE_URL: database.url,
     });
     token = create.stdout.trim();
-    service = runCommand(['dist/main.js'], {
-      PORT: '0',
+    service = runService({
       DATABASE_URL: proxy.url,
       DATABASE_TIMEOUT_MS: '20000',
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     });
-    [, url] = (await service.waitFor(/listens on (http:[^"]+)/)) as unknown as [string, string];
+    url = await urlOf(service);
   });
   afterAll(async () => {
-    await untilIdleAt(url, token).finally(() => service.process.kill('SIGKILL'));
-    await service.exit();
+    await end(service);
     collector.server.close();
     await proxy.close();
     await database.close();
@@ -394,22 +392,17 @@ describe('a collector that accepts nothing', () => {
     const collector = createServer((_request, response) => response.writeHead(404).end());
     await once(collector.listen(0, '127.0.0.1'), 'listening');
     const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
-    const service = runCommand(['dist/main.js'], {
-      PORT: '0',
-      DATABASE_URL: database.url,
-      OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
-    });
-    const [, url] = await service.waitFor(/listens on (http:[^"]+)/);
+    const service = await startOn(database.url, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint });
+    const { command, url } = service;
     // As many spans as are sent at once, without waiting for more.
     for (let i = 0; i < 512; i++) await fetchDocumented(`${url}/health/live`);
     const lost = `Traces are lost: they cannot be sent to ${endpoint}.`;
-    await service.waitFor(new RegExp(lost));
+    await command.waitFor(new RegExp(lost));
     await fetchDocumented(`${url}/health/live`);
     const last = once(collector, 'request');
-    service.process.kill('SIGTERM');
+    await stop(service);
     await last;
-    expect(await service.exit()).toBe(0);
-    expect(service.stdout.split(lost)).toHaveLength(2);
+    expect(command.stdout.split(lost)).toHaveLength(2);
     collector.close();
     await database.close();
   });
@@ -418,17 +411,15 @@ describe('a collector that accepts nothing', () => {
 describe('a collector that is away', () => {
   it('does not prevent the service from stopping gracefully', async () => {
     const database = await openTestDatabase();
-    const service = runCommand(['dist/main.js'], {
-      PORT: '0',
-      DATABASE_URL: database.url,
+    const service = await startOn(database.url, {
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
     });
-    const [, url] = await service.waitFor(/listens on (http:[^"]+)/);
-    await fetchDocumented(`${url}/health/live`);
-    service.process.kill('SIGTERM');
-    expect(await service.exit()).toBe(0);
-    expect(service.stderr).toBe('');
-    expect(service.stdout).toMatch(/stops: it received SIGTERM\.[^]*The Plant Store has stopped\./);
+    await fetchDocumented(`${service.url}/health/live`);
+    await stop(service);
+    expect(service.command.stderr).toBe('');
+    expect(service.command.stdout).toMatch(
+      /stops: it received SIGTERM\.[^]*The Plant Store has stopped\./,
+    );
     await database.close();
   });
 });

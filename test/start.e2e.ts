@@ -11,10 +11,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { listen } from '../src/app.js';
 import { attempt, endAttempts } from './setup/attempts.js';
+import { end, runService, stop, urlOf } from './setup/built-service.js';
 import { runCommand, type Command } from './setup/command.js';
 import { makeDataDir } from './setup/data-dir.js';
 import { fetchDocumented, noResponse } from './setup/fetch-documented.js';
-import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
+import { bodyOf, openConnection, plantHead, readResponses } from './setup/raw-http.js';
 import { until } from './setup/until.js';
 
 const MAIN = 'dist/main.js';
@@ -27,14 +28,19 @@ const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdou
 
 const inUse = (dataDir: string) =>
   new RegExp(`^Opening .+\n${dataDir} is in use by another process of the Plant Store\\.\n$`);
-const urlOf = async (service: Command) => (await service.waitFor(/listens on (\S+)/))[1]!;
 const curlOf = async (service: Command) => (await service.waitFor(/^curl .*$/m))[0];
-const sh = async (line: string) => (await promisify(execFile)('sh', ['-c', line])).stdout;
+
+/** Runs a curl line as it is, and returns the body of the response. */
+async function curl(line: string): Promise<string> {
+  const withHead = `${line} -sS --include`;
+  const { stdout } = await promisify(execFile)('sh', ['-c', withHead], { encoding: 'latin1' });
+  return bodyOf(stdout, 'POST /plants');
+}
 
 /** Sends the plant of the curl line with another tag, which is refused if the plant is stored. */
 async function expectStored(service: Command): Promise<void> {
   const other = (await curlOf(service)).replace('"tag": "Equisetum"', '"tag": "other"');
-  expect(JSON.parse(await sh(`${other} -sS`))).toMatchObject({ error: 40006 });
+  expect(JSON.parse(await curl(other))).toMatchObject({ error: 40006 });
 }
 
 /** The log entries of the end of a service, without their times. A worker may write its last ones between these. */
@@ -46,12 +52,17 @@ function endOf({ stdout }: Command): unknown[] {
     .slice(-2);
 }
 
-/** A script that stops the clock of a service at the first SIGINT, in whole milliseconds, and sets it ahead at each one. */
+/**
+ * A script that stops the clock of a service at the first SIGINT, in whole milliseconds, sets it ahead at each one, and
+ * says when the service has handled the second one.
+ */
 const signalsApart = (milliseconds: number) => `
   let time = Math.ceil(performance.now());
+  let count = 0;
   process.on('SIGINT', () => {
     time += ${milliseconds};
     performance.now = () => time;
+    if (++count === 2) setImmediate(() => process.stderr.write('SIGINT again'));
   });`;
 
 /** Standard output is no terminal here, so it carries only the log; the token is on standard error. */
@@ -97,8 +108,7 @@ describe('a service on the embedded database', () => {
   let dataDir: string;
   let service: Command;
 
-  const start = (env: Record<string, string> = {}) =>
-    runCommand([MAIN], { DATA_DIR: dataDir, PORT: '0', ...env });
+  const start = (env: Record<string, string> = {}) => runService({ DATA_DIR: dataDir, ...env });
 
   beforeAll(async () => {
     dataDir = await makeDataDir();
@@ -106,13 +116,12 @@ describe('a service on the embedded database', () => {
     await urlOf(service);
   });
   afterAll(async () => {
-    service.process.kill('SIGKILL');
-    await service.exit();
+    await end(service);
     await rm(dataDir, { recursive: true });
   });
 
   it('prints the address of Swagger UI and a curl line that works unchanged, and a log of JSON lines', async () => {
-    expect(await sh(`${await curlOf(service)} -sS`)).toBe(
+    expect(await curl(await curlOf(service))).toBe(
       '{"name":"Equisetum fluviatile","tag":"Equisetum"}',
     );
     const [, docs] = await service.waitFor(/Swagger UI +(\S+)/);
@@ -153,18 +162,16 @@ describe('a service on the embedded database', () => {
 
   it('keeps plants after kill -9, and ends the token that the last start printed', async () => {
     const old = await curlOf(service);
-    service.process.kill('SIGKILL');
-    await service.exit();
+    await end(service);
     service = start({ WEB_CONCURRENCY: '2' });
     await expectStored(service);
     const renewed = old.replace(/http:\/\/[^/]+/, await urlOf(service));
-    expect(JSON.parse(await sh(`${renewed} -sS`))).toMatchObject({ error: 40101 });
+    expect(JSON.parse(await curl(renewed))).toMatchObject({ error: 40101 });
   });
 
   it('keeps plants after a graceful stop of two workers', async () => {
     await expectJsonLog(service);
-    service.process.kill('SIGTERM');
-    expect(await service.exit()).toBe(0);
+    await stop({ command: service, url: await urlOf(service) });
     expect(endOf(service)).toEqual([
       { level: 30, signal: 'SIGTERM', msg: 'The Plant Store stops: it received SIGTERM.' },
       { level: 30, msg: 'The Plant Store has stopped.' },
@@ -214,11 +221,13 @@ describe('a service on the embedded database', () => {
     service.process.kill('SIGINT');
     await until(async () => (await fetchDocumented(`${url}/health/ready`)).status !== 200);
     service.process.kill('SIGINT');
-    // Another signal always ends the service, which receives the two in this order.
-    service.process.kill('SIGTERM');
+    const signal = gap < 100 ? 'SIGTERM' : 'SIGINT';
+    if (signal === 'SIGTERM') {
+      await service.waitFor(/SIGINT again/);
+      service.process.kill('SIGTERM');
+    }
     expect(await service.exit()).toBe(1);
     expect(service.stdout).toContain('"msg":"The Plant Store stops: it received SIGINT."');
-    const signal = gap < 100 ? 'SIGTERM' : 'SIGINT';
     expect(endOf(service).at(-1)).toEqual({
       level: 40,
       signal,
@@ -236,15 +245,12 @@ describe('a start on the embedded database', () => {
     started = [];
   });
   afterEach(async () => {
-    for (const command of started) {
-      command.process.kill('SIGKILL');
-      await command.exit();
-    }
+    for (const command of started) await end(command);
     await rm(dataDir, { recursive: true });
   });
 
   const start = (env: Record<string, string> = {}): Command => {
-    const command = runCommand([MAIN], { DATA_DIR: dataDir, PORT: '0', ...env });
+    const command = runService({ DATA_DIR: dataDir, ...env });
     started.push(command);
     return command;
   };
@@ -256,7 +262,7 @@ describe('a start on the embedded database', () => {
     await until(() => existsSync(join(env.DATA_DIR, 'postgres.unfinished', 'PG_VERSION')));
     first.process.kill('SIGKILL');
     await first.exit();
-    expect(await sh(`${await curlOf(start(env))} -sS`)).toContain('Equisetum');
+    expect(await curl(await curlOf(start(env)))).toContain('Equisetum');
     // The embedded Postgres has no password: the folder with its socket is closed to other users.
     for (const folder of [join(dataDir, 'a'), env.DATA_DIR]) {
       expect((await stat(folder)).mode & 0o777).toBe(0o700);
@@ -268,7 +274,7 @@ describe('a start on the embedded database', () => {
     const outcomes = await Promise.all(
       services.map((service) =>
         Promise.race([
-          service.waitFor(/listens on/).then(
+          urlOf(service).then(
             () => 'serves',
             () => 'refused',
           ),
@@ -295,7 +301,7 @@ describe('a start on the embedded database', () => {
     // This test does not concern the time-out, and a busy machine must not cause one.
     const env = { DATABASE_TIMEOUT_MS: '20000' };
     const command = runCommand([CLI, 'token', 'list'], { DATA_DIR: dataDir, ...env });
-    await start(env).waitFor(/listens on/);
+    await urlOf(start(env));
     expect({ exitCode: await command.exit(), stderr: command.stderr }).toEqual({
       exitCode: 0,
       stderr: '',

@@ -3,13 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { readConfig } from '../src/config/config.js';
 import { prepareDatabase } from '../src/database/prepare-database.js';
+import { end, runService, urlOf } from './setup/built-service.js';
 import { untilIdleAt } from './setup/clean-state.js';
 import { runCommand, runProgram, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
 import { fetchDocumented } from './setup/fetch-documented.js';
 import { startLoad, stopLoads } from './setup/load.js';
-import { METRICS_SETTING, METRICS_TOKEN } from './setup/metrics.js';
+import { METRICS_TOKEN } from './setup/metrics.js';
 import { childrenOf, isRunning } from './setup/processes.js';
 import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
 
@@ -40,28 +41,21 @@ beforeAll(async () => {
 });
 afterEach(() => stopLoads());
 afterAll(async () => {
-  for (const { process: primary } of commands) primary.kill('SIGKILL');
-  await Promise.all(commands.map((command) => command.exit()));
+  await Promise.all(commands.map(end));
   await proxy.close();
   await database.close();
 });
 
 function run(env: Record<string, string> = {}): Command {
-  const command = runCommand(['dist/main.js'], {
-    PORT: '0',
-    DATABASE_URL: proxy.url,
-    WEB_CONCURRENCY: '2',
-    ...METRICS_SETTING,
-    ...env,
-  });
+  const command = runService({ DATABASE_URL: proxy.url, WEB_CONCURRENCY: '2', ...env });
   commands.push(command);
   return command;
 }
 
 async function start(env: Record<string, string> = {}): Promise<Service> {
   const command = run(env);
-  const [, url] = await command.waitFor(/listens on (http:[^"\s]+)/);
-  return { command, pid: command.process.pid!, url: url!, port: Number(new URL(url!).port) };
+  const url = await urlOf(command);
+  return { command, pid: command.process.pid!, url, port: Number(new URL(url).port) };
 }
 
 let serial = 0;

@@ -4,7 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { createToken, postPlant, startOn, stop } from '../setup/built-service.js';
+import {
+  createToken,
+  postPlant,
+  runService,
+  startOn,
+  stop,
+  urlOf,
+} from '../setup/built-service.js';
 import { runCommand } from '../setup/command.js';
 import { findFreePorts } from '../setup/ports.js';
 import { startPostgresServer, type PostgresServer } from '../setup/postgres-server.js';
@@ -25,7 +32,7 @@ describe('an address with two hosts, a primary and its standby', () => {
     await primary.close();
   });
 
-  const urlOf = (...servers: { port: number }[]) =>
+  const addressOf = (...servers: { port: number }[]) =>
     `postgres://plants@${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}/plants_test`;
 
   const replicated = () =>
@@ -44,7 +51,7 @@ describe('an address with two hosts, a primary and its standby', () => {
   it.each(['1', '2'])(
     'finds the primary behind the standby, for commands and the service (%s worker(s))',
     async (workers) => {
-      const url = `${urlOf(standby, primary)}?target_session_attrs=read-write`;
+      const url = `${addressOf(standby, primary)}?target_session_attrs=read-write`;
       const token = await createToken(url);
       const service = await startOn(url, { WEB_CONCURRENCY: workers });
       expect(await postPlant(service, token, 1)).toMatchObject({ status: 200 });
@@ -56,7 +63,7 @@ describe('an address with two hosts, a primary and its standby', () => {
   it.each(['kill', 'freeze'] as const)(
     'goes on with the promoted standby after a %s of the primary, and back, without a restart',
     async (how) => {
-      const url = urlOf(primary, standby);
+      const url = addressOf(primary, standby);
       const token = await createToken(url);
       const service = await startOn(url);
       const stored = (id: number) =>
@@ -83,8 +90,8 @@ describe('an address with two hosts, a primary and its standby', () => {
 
   it('says of each server why it cannot be used, until one can', async () => {
     const [port] = (await findFreePorts(1)) as [number];
-    const url = urlOf(standby, { port }).replace('plants@', 'plants:hunter2@');
-    const service = runCommand(['dist/main.js'], { PORT: '0', DATABASE_URL: url });
+    const url = addressOf(standby, { port }).replace('plants@', 'plants:hunter2@');
+    const service = runService({ DATABASE_URL: url });
     await service.waitFor(
       new RegExp(
         `Waiting for the database at 127.0.0.1:${standby.port},127.0.0.1:${port}/plants_test: ` +
@@ -93,15 +100,13 @@ describe('an address with two hosts, a primary and its standby', () => {
       ),
     );
     await standby.query('SELECT pg_promote()');
-    await service.waitFor(/listens on/);
-    service.process.kill('SIGTERM');
-    expect(await service.exit()).toBe(0);
+    await stop({ command: service, url: await urlOf(service) });
     expect(service.stdout + service.stderr).not.toContain('hunter2');
   });
 
   it('ends at once when a server refuses the login', async () => {
-    const url = urlOf(standby, primary).replace('plants@', 'nobody:hunter2@');
-    const service = runCommand(['dist/main.js'], { PORT: '0', DATABASE_URL: url });
+    const url = addressOf(standby, primary).replace('plants@', 'nobody:hunter2@');
+    const service = runService({ DATABASE_URL: url });
     expect(await service.exit()).toBe(1);
     expect(service.stderr).toMatch(
       /^The database at .* cannot be used: no server can be used \(.*role "nobody" does not exist \(28000\); .*\)\n$/,

@@ -4,10 +4,17 @@ import { runCommand, type Command } from './command.js';
 import { fetchDocumented } from './fetch-documented.js';
 import { METRICS_SETTING } from './metrics.js';
 
+const LISTENS = /listens on (http:[^"\s]+)/;
+
 /** A built service, as an operator runs it. */
 export interface BuiltService {
   readonly command: Command;
   readonly url: string;
+}
+
+/** Runs a built service, which may fail to start. */
+export function runService(env: Record<string, string>): Command {
+  return runCommand(['dist/main.js'], { PORT: '0', ...METRICS_SETTING, ...env });
 }
 
 /** Starts a built service on a database. */
@@ -15,14 +22,13 @@ export async function startOn(
   databaseUrl: string,
   env: Record<string, string> = {},
 ): Promise<BuiltService> {
-  const command = runCommand(['dist/main.js'], {
-    PORT: '0',
-    DATABASE_URL: databaseUrl,
-    ...METRICS_SETTING,
-    ...env,
-  });
-  const [, url] = await command.waitFor(/listens on (http:[^"]+)/);
-  return { command, url: url! };
+  const command = runService({ DATABASE_URL: databaseUrl, ...env });
+  return { command, url: await urlOf(command) };
+}
+
+/** Waits until a service listens, and returns its URL. */
+export async function urlOf(service: Command): Promise<string> {
+  return (await service.waitFor(LISTENS))[1]!;
 }
 
 /**
@@ -32,6 +38,23 @@ export async function startOn(
  */
 export async function stop(service: BuiltService): Promise<void> {
   await untilIdleAt(service.url).finally(() => stopUnderLoad(service));
+}
+
+/**
+ * Kills a service, if it still runs, when its requests have ended.
+ *
+ * @throws Error when it still holds what a request took
+ */
+export async function end(command: Command): Promise<void> {
+  const { exitCode, signalCode } = command.process;
+  const listens = LISTENS.exec(command.stdout + command.stderr);
+  try {
+    if (exitCode === null && signalCode === null && listens !== null)
+      await untilIdleAt(listens[1]!);
+  } finally {
+    command.process.kill('SIGKILL');
+    await command.exit();
+  }
 }
 
 /** Stops a service gracefully while it gets requests. */

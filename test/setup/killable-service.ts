@@ -1,4 +1,4 @@
-import { startOn, stopUnderLoad } from './built-service.js';
+import { end, startOn, stopUnderLoad } from './built-service.js';
 import { metricAt } from './metrics.js';
 import type { PlayedService } from './play-history.js';
 import { findFreePorts } from './ports.js';
@@ -18,10 +18,6 @@ export async function startBeside(
   const [port] = await findFreePorts(1);
   const start = () => startOn(proxy.url, { ...env, PORT: String(port), SHUTDOWN_TIMEOUT_MS: '0' });
   let service = await start();
-  const kill = async () => {
-    service.command.process.kill('SIGKILL');
-    await service.command.exit();
-  };
   return {
     url: service.url,
     port: port!,
@@ -34,9 +30,10 @@ export async function startBeside(
       service = await start();
     },
     async kill() {
-      await kill();
+      service.command.process.kill('SIGKILL');
+      await service.command.exit();
       service = await start();
     },
-    close: kill,
+    close: () => end(service.command),
   };
 }

@@ -40,12 +40,26 @@ export async function readResponses(
   request?: string,
 ): Promise<RawResponse[]> {
   const responses = await readUnchecked(socket, count);
-  for (const { status, headers, body } of responses) {
-    const header = (name: string) => headers[name.toLowerCase()] ?? null;
-    const text = Buffer.from(body, 'latin1').toString();
-    await expectDocumented({ status, header, body: text, ...(request && { request }) });
-  }
+  for (const response of responses) await check(response, request);
   return responses;
+}
+
+/**
+ * @param received a whole response as Latin-1, a character for each byte
+ * @param request such as `POST /plants`
+ * @returns the body of the response
+ * @throws UndocumentedError when the response is not as the document says
+ */
+export async function bodyOf(received: string, request: string): Promise<string> {
+  const { response } = takeResponse(received)!;
+  await check(response, request);
+  return response.body;
+}
+
+async function check({ status, headers, body }: RawResponse, request?: string): Promise<void> {
+  const header = (name: string) => headers[name.toLowerCase()] ?? null;
+  const text = Buffer.from(body, 'latin1').toString();
+  await expectDocumented({ status, header, body: text, ...(request && { request }) });
 }
 
 /** Reads responses of a server that is only a part of the service, so that the document does not describe them. */
