@@ -1,6 +1,9 @@
 import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
+const UNCHECKED =
+  'Use fetchDocumented of test/setup/fetch-documented.ts, which checks that the response is as openapi.json says.';
+
 export default tseslint.config(
   // The TypeScript of examples/ needs types that its test generates, and the test compiles it.
   { ignores: ['dist/', 'dist-*/', 'coverage/', '.stryker-tmp/', 'examples/*.ts'] },
@@ -36,19 +39,25 @@ export default tseslint.config(
     rules: { '@typescript-eslint/no-unsafe-assignment': 'off' },
   },
   {
-    files: ['test/**/*.ts'],
+    files: ['test/**/*.ts', 'src/**/*.spec.ts'],
     rules: {
       'no-restricted-globals': [
         'error',
+        { globals: [{ name: 'fetch', message: UNCHECKED }], checkGlobalObject: true },
+      ],
+    },
+  },
+  {
+    files: ['test/**/*.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
         {
-          globals: [
-            {
-              name: 'fetch',
-              message:
-                'Use fetchDocumented of test/setup/fetch-documented.ts, which checks that the response is as openapi.json says.',
-            },
-          ],
-          checkGlobalObject: true,
+          paths: ['node:http', 'node:https', 'undici'].map((name) => ({
+            name,
+            importNames: ['request', 'get', 'fetch'],
+            message: UNCHECKED,
+          })),
         },
       ],
     },
@@ -57,5 +66,10 @@ export default tseslint.config(
     // The function that checks, and requests to etcd and Patroni.
     files: ['test/setup/fetch-documented.ts', 'test/failover/{cluster,node}.ts'],
     rules: { 'no-restricted-globals': 'off' },
+  },
+  {
+    // These give what they receive to readDocumented, or to a browser whose responses are checked.
+    files: ['test/faults/post.ts', 'test/unread-body.e2e.ts', 'test/browser/swagger-ui.browser.ts'],
+    rules: { 'no-restricted-imports': 'off' },
   },
 );

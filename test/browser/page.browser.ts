@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
-import { authorize, launchBrowser } from '../setup/browser.js';
+import { authorize, launchBrowser, openPage, type CheckedPage } from '../setup/browser.js';
 import { startService, type TestService } from '../setup/service.js';
 
 /** Rules that axe-core leaves out unless asked. Lighthouse checks most of them. */
@@ -44,11 +44,11 @@ describe('the page of Swagger UI', () => {
     await service.close();
   });
 
-  const open = async (options: BrowserContextOptions = {}): Promise<Page> => {
-    const page = await (await browser.newContext(options)).newPage();
-    await page.goto(`${service.url}/docs`);
-    await page.locator('.execute').waitFor();
-    return page;
+  const open = async (options?: BrowserContextOptions): Promise<CheckedPage> => {
+    const opened = await openPage(browser, options);
+    await opened.page.goto(`${service.url}/docs`);
+    await opened.page.locator('.execute').waitFor();
+    return opened;
   };
 
   const findings = async (page: Page): Promise<string[]> => {
@@ -63,7 +63,7 @@ describe('the page of Swagger UI', () => {
   };
 
   it.each(VIEWS)('is accessible, and no wider than the screen: %j', async (view) => {
-    const page = await open(view);
+    const { page, close } = await open(view);
     const width = () => page.evaluate<number>('document.documentElement.scrollWidth');
     await page.locator('details summary').first().click();
     expect(await findings(page)).toEqual([]);
@@ -88,11 +88,11 @@ describe('the page of Swagger UI', () => {
     await page.getByRole('button', { name: 'Expand all' }).first().click();
     await page.locator('.models-control').click();
     expect(await findings(page)).toEqual([]);
-    await page.context().close();
+    await close();
   });
 
   it('begins with the name of the product and the description, without what helps nobody', async () => {
-    const page = await open();
+    const { page, close } = await open();
     const text = await page.locator('body').innerText();
     const order = [
       'Plant Store',
@@ -107,12 +107,12 @@ describe('the page of Swagger UI', () => {
     for (const noise of ['default', 'Computed URL', 'Servers', 'No parameters', 'No links']) {
       expect(text).not.toContain(noise);
     }
-    await page.context().close();
+    await close();
   });
 
   it('explains what to do when the token that it remembers is no longer valid', async () => {
     const tokens = service.app.get(AccessTokensService);
-    const page = await open();
+    const { page, close } = await open();
     await authorize(page, await tokens.create('gone'));
     await page.reload();
     await service.database.query("UPDATE access_tokens SET revoked_at = now() WHERE name = 'gone'");
@@ -122,11 +122,11 @@ describe('the page of Swagger UI', () => {
     for (const words of ['Authorize', 'Logout', 'every start', './plant-store token create']) {
       expect(await help.innerText()).toContain(words);
     }
-    await page.context().close();
+    await close();
   });
 
   it('sends the largest id as it was typed', async () => {
-    const page = await open();
+    const { page, close } = await open();
     await authorize(page, service.token);
     await page.getByLabel('Request body').fill('{"id": 9223372036854775807, "name": "Quercus"}');
     await page.locator('.execute').click();
@@ -136,6 +136,6 @@ describe('the page of Swagger UI', () => {
       name: 'Quercus',
       tag: null,
     });
-    await page.context().close();
+    await close();
   });
 });

@@ -3,7 +3,7 @@ import { createServer, request as sendRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { authorize, launchBrowser } from '../setup/browser.js';
+import { authorize, launchBrowser, openPage } from '../setup/browser.js';
 import { startService, type TestService } from '../setup/service.js';
 
 describe('Swagger UI in a browser', () => {
@@ -53,7 +53,7 @@ describe('Swagger UI in a browser', () => {
     '%s: authorize, store a plant, see the response, reload, store it again',
     async (_where, url) => {
       await service.database.query('TRUNCATE plants');
-      const page = await (await browser.newContext()).newPage();
+      const { page, close } = await openPage(browser);
       const complaints: string[] = [];
       page.on('console', (message) => {
         if (message.type() === 'error') complaints.push(message.text());
@@ -74,7 +74,7 @@ describe('Swagger UI in a browser', () => {
       await page.reload();
       await execute(page);
       expect(complaints).toEqual([]);
-      await page.context().close();
+      await close();
     },
   );
 });

@@ -1,4 +1,11 @@
-import { chromium, type Browser, type Page } from 'playwright-core';
+import {
+  chromium,
+  type Browser,
+  type BrowserContextOptions,
+  type Page,
+  type Response,
+} from 'playwright-core';
+import { expectDocumented } from './documented.js';
 
 /** Starts Chromium, named by CHROMIUM. */
 export function launchBrowser(args: readonly string[] = []): Promise<Browser> {
@@ -14,6 +21,50 @@ export function launchBrowser(args: readonly string[] = []): Promise<Browser> {
       '--disable-sync',
       ...args,
     ],
+  });
+}
+
+/** A page of a browser with nothing stored, and its end. */
+export interface CheckedPage {
+  readonly page: Page;
+  /** @throws UndocumentedError when the page received a response that is not as openapi.json says */
+  readonly close: () => Promise<void>;
+}
+
+export async function openPage(
+  browser: Browser,
+  options: BrowserContextOptions = {},
+): Promise<CheckedPage> {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const checks: Promise<void>[] = [];
+  page.on('response', (response) => {
+    const checked = check(response);
+    // `close` reports it.
+    checked.catch(() => undefined);
+    checks.push(checked);
+  });
+  return {
+    page,
+    close: async () => {
+      // Not before the checks, because a closed page has no bodies any more.
+      await Promise.all(checks).finally(() => context.close());
+    },
+  };
+}
+
+/** A page may lie under a prefix, which a proxy removes. */
+async function check(response: Response): Promise<void> {
+  const path = /[^/]*$/.exec(new URL(response.url()).pathname)![0];
+  const method = response.request().method();
+  const isPlant = path === 'plants' && method === 'POST';
+  if (!isPlant && response.status() < 400) return;
+  const headers = await response.allHeaders();
+  await expectDocumented({
+    status: response.status(),
+    header: (name) => headers[name.toLowerCase()] ?? null,
+    body: await response.text(),
+    request: `${method} /${path}`,
   });
 }
 
