@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import { json } from 'node:stream/consumers';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { end, runService, startOn, stop, urlOf } from './setup/built-service.js';
 import { runInProcess } from './setup/cli.js';
+import { startCollector, type Collector } from './setup/collector.js';
 import type { Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
@@ -17,48 +17,10 @@ import { until } from './setup/until.js';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
-interface OtlpSpan {
-  readonly name: string;
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-}
-
-/** A collector's view of a service: its spans, and the attributes that it gives itself. */
-interface OtlpResource {
-  readonly resource: { readonly attributes: unknown[] };
-  readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[];
-}
-
-/** An OpenTelemetry collector that keeps what it receives. */
-async function startCollector(): Promise<{
-  url: string;
-  spans: OtlpSpan[];
-  attributes: unknown[];
-  server: Server;
-}> {
-  const spans: OtlpSpan[] = [];
-  const attributes: unknown[] = [];
-  const server = createServer((request, response) => {
-    void json(request).then((body) => {
-      const { resourceSpans } = body as { resourceSpans: OtlpResource[] };
-      for (const { resource, scopeSpans } of resourceSpans) {
-        attributes.push(...resource.attributes);
-        spans.push(...scopeSpans.flatMap((scope) => scope.spans));
-      }
-      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
-      server.emit('spans');
-    });
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { url, spans, attributes, server };
-}
-
 describe('logs and traces of a running service', () => {
   let database: TestDatabase;
   let proxy: DatabaseProxy;
-  let collector: Awaited<ReturnType<typeof startCollector>>;
+  let collector: Collector;
   let service: Command;
   let url: string;
   let token: string;

@@ -3,8 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { readConfig } from '../src/config/config.js';
 import { prepareDatabase } from '../src/database/prepare-database.js';
-import { end, runService, urlOf } from './setup/built-service.js';
+import { end, runService, stop, urlOf } from './setup/built-service.js';
 import { untilIdleAt } from './setup/clean-state.js';
+import { startCollector } from './setup/collector.js';
 import { runCommand, runProgram, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
@@ -17,6 +18,17 @@ import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
 const METRICS = `GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${METRICS_TOKEN}\r\n\r\n`;
 const READY = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n';
 const NEVER_MS = '600000';
+
+/**
+ * A script that stops the intervals of a service that last a second or longer, and lets a second pass at each SIGUSR2.
+ * The interval at which the log is written is shorter.
+ */
+const SECONDS_PASS = `
+  const start = setInterval;
+  globalThis.setInterval = (callback, milliseconds) => {
+    if (milliseconds < 1000) return start(callback, milliseconds);
+    if (milliseconds === 1000) process.on('SIGUSR2', callback);
+  };`;
 
 interface Service {
   readonly command: Command;
@@ -232,6 +244,37 @@ describeOnLinux('several workers', () => {
     const stored = await database.query<{ id: string }>('SELECT id::text AS id FROM plants');
     const ids = new Set(stored.map(({ id }) => id));
     expect([...load.acknowledged, '0', '1'].filter((id) => !ids.has(id))).toEqual([]);
+  });
+});
+
+describeOnLinux('several workers with a collector', () => {
+  it('each send the traces of their requests, the last ones when they stop', async () => {
+    const collector = await startCollector();
+    const service = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+    const traceIds = ['1'.repeat(32), '2'.repeat(32)];
+    for (const [i, socket] of (await connectToBoth(service)).entries()) {
+      socket.write(
+        `GET /health/live HTTP/1.1\r\nHost: x\r\nTraceparent: 00-${traceIds[i]!}-${'3'.repeat(16)}-01\r\n\r\n`,
+      );
+      expect(await readResponses(socket, 1)).toMatchObject([{ status: 200 }]);
+    }
+    await stop(service);
+    expect(collector.spans.map(({ traceId }) => traceId)).toEqual(expect.arrayContaining(traceIds));
+    collector.server.close();
+  });
+});
+
+describeOnLinux('several workers whose time the test holds', () => {
+  it('send their metrics to the primary once a second', async () => {
+    const service = await start({
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(SECONDS_PASS)}`,
+    });
+    const sockets = await connectToBoth(service);
+    expect(await post(service.url, '{"id":3000,"name":"a"}')).toBe(200);
+    for (const worker of await childrenOf(service.pid)) process.kill(worker, 'SIGUSR2');
+    for (const socket of sockets) {
+      await waitForMetrics(socket, ['plant_store_plants_total{outcome="created"} 1']);
+    }
   });
 });
 

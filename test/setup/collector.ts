@@ -1,0 +1,44 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+
+interface OtlpSpan {
+  readonly name: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+}
+
+/** A collector's view of a service: its spans, and the attributes that it gives itself. */
+interface OtlpResource {
+  readonly resource: { readonly attributes: unknown[] };
+  readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[];
+}
+
+/** An OpenTelemetry collector that keeps what it receives, and emits `spans` then. */
+export interface Collector {
+  readonly url: string;
+  readonly spans: readonly OtlpSpan[];
+  readonly attributes: readonly unknown[];
+  readonly server: Server;
+}
+
+export async function startCollector(): Promise<Collector> {
+  const spans: OtlpSpan[] = [];
+  const attributes: unknown[] = [];
+  const server = createServer((request, response) => {
+    void json(request).then((body) => {
+      const { resourceSpans } = body as { resourceSpans: OtlpResource[] };
+      for (const { resource, scopeSpans } of resourceSpans) {
+        attributes.push(...resource.attributes);
+        spans.push(...scopeSpans.flatMap((scope) => scope.spans));
+      }
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+      server.emit('spans');
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url, spans, attributes, server };
+}
