@@ -456,13 +456,15 @@ describe('plants load', () => {
 // Passport's strategies are global, so a second service in this process must start after the first has ended.
 it('plants load sends as many requests as the service accepts', async () => {
   const service = await startService({ MAX_PENDING_REQUESTS: '8' });
+  const gateway = await startGateway(service.url);
   try {
-    const result = await runInProcess(['plants', 'load', '--url', service.url, FIXTURE], {
+    const result = await runInProcess(['plants', 'load', '--url', gateway.url, FIXTURE], {
       PLANT_STORE_TOKEN: service.token,
     });
     expect(result).toMatchObject({ exitCode: 0 });
     expect(await service.storedPlants()).toEqual(await readFixture());
   } finally {
+    await gateway.close();
     await service.close();
   }
 });

@@ -1,5 +1,7 @@
 import { join } from 'node:path';
+import { untilIdleAt } from '../setup/clean-state.js';
 import { ROOT } from '../setup/command.js';
+import { METRICS_SETTING } from '../setup/metrics.js';
 import { findFreePorts } from '../setup/ports.js';
 import { startProgram, waitFor, type RunningProgram } from '../setup/program.js';
 import { createToken, isReady } from '../setup/service-program.js';
@@ -22,6 +24,8 @@ export interface Load {
   isRunning(): boolean;
   /** Lets the clients end their requests, and sends no more. */
   stop(): Promise<void>;
+  /** @throws Error when a service still holds what a request took, although no client sends any more */
+  untilIdle(): Promise<void>;
   /** Ends clients and services. */
   close(): Promise<void>;
 }
@@ -41,7 +45,7 @@ export async function startLoad(
     const program = await startProgram(
       [process.execPath, join(ROOT, 'dist/main.js')],
       join(folder, `service-${proxy}.log`),
-      { env: { DATABASE_URL: urls[proxy], PORT: String(port) } },
+      { env: { DATABASE_URL: urls[proxy], PORT: String(port), ...METRICS_SETTING } },
     );
     started.defer(() => program.stop());
     programs.push(program);
@@ -74,6 +78,9 @@ export async function startLoad(
     now,
     isRunning: () => !programs.some((program) => program.hasEnded()),
     stop,
+    async untilIdle() {
+      await Promise.all(services.map(({ url }) => untilIdleAt(url)));
+    },
     close: () => owned.disposeAsync(),
   };
 }

@@ -64,6 +64,7 @@ export async function run(plan: Plan, surroundings: ClusterSurroundings): Promis
   const duration = load.now();
   tell('compares the rows with the responses');
   await load.stop();
+  await load.untilIdle().catch((error: Error) => problems.push(error.message));
   const rows = await readRows(cluster);
   const { seed, serverLoginRetry } = plan;
   const facts = { startedAt, seed, serverLoginRetry, environment, duration };

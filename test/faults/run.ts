@@ -1,6 +1,7 @@
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { untilIdleAt } from '../setup/clean-state.js';
 import { startDatabaseProxy } from '../setup/database-proxy.js';
 import type { Surroundings } from '../setup/fault-program.js';
 import type { StoredRow } from '../setup/history.js';
@@ -96,6 +97,7 @@ export async function run(
   if (service.hasEnded()) problems.push('The service ended by itself.');
   await load.stop();
   const duration = load.now();
+  await untilIdleAt(service.url).catch((error: Error) => problems.push(error.message));
   tell('compares the rows with the responses');
   const rows = await server.query<StoredRow>('SELECT id::text AS id, name, tag FROM plants');
   const environment = await describeMachine();

@@ -2,6 +2,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT } from '../setup/command.js';
 import { fetchDocumented } from '../setup/fetch-documented.js';
+import { METRICS_SETTING } from '../setup/metrics.js';
 import { startProgram, waitFor, type RunningProgram } from '../setup/program.js';
 import { isReady } from '../setup/service-program.js';
 
@@ -38,6 +39,7 @@ export class Service {
     const env = {
       DATABASE_URL: databaseUrl,
       PORT: String(port),
+      ...METRICS_SETTING,
       LD_PRELOAD: faketime,
       FAKETIME_TIMESTAMP_FILE: this.clockFile,
       FAKETIME_CACHE_DURATION: '1',
