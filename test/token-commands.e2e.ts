@@ -135,6 +135,7 @@ describe('the token commands, beside a running service', () => {
     ['y', 0, 'revoked'],
     ['yes', 0, 'revoked'],
     ['n', 1, 'live'],
+    ['not yet', 1, 'live'],
     ['', 1, 'live'],
   ])('revoke asks a person at a terminal, who types "%s"', async (typed, exitCode, status) => {
     await token('create', 'greenhouse');
@@ -154,6 +155,14 @@ describe('the token commands, beside a running service', () => {
     const hours = (row: typeof first) =>
       Math.round((Date.parse(row!['expiresAt']!) - Date.parse(row!['createdAt']!)) / 3_600_000);
     expect([hours(first), hours(second)]).toEqual([1, 30 * 24]);
+  });
+
+  it('rotate --expires sets the lifetime of the new token', async () => {
+    await token('create', 'greenhouse', '--expires', '30d');
+    await token('rotate', 'greenhouse', '--expires', '7d');
+    const [, created] = await list();
+    const lifetime = Date.parse(created!['expiresAt']!) - Date.parse(created!['createdAt']!);
+    expect(lifetime).toBe(7 * 24 * 60 * 60 * 1000);
   });
 
   it('rotate ends the old token after 24 hours if no grace period is given', async () => {
