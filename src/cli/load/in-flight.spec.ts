@@ -49,4 +49,40 @@ describe('InFlight', () => {
     await pass(0);
     expect(admitted.slice(8)).toEqual(['repeat', 'new', 'newer']);
   });
+
+  describe('while more plants wait than it admits', () => {
+    let accepted: number;
+
+    beforeEach(() => {
+      accepted = 0;
+      for (let i = 0; i < 1000; i++) enter('plant');
+    });
+
+    /** @returns how many requests are in flight after the service has accepted `count` more */
+    const accept = async (count: number) => {
+      for (let i = 0; i < count; i++) {
+        inFlight.grow();
+        inFlight.leave();
+      }
+      accepted += count;
+      await pass(0);
+      return admitted.length - accepted;
+    };
+
+    it('admits one more for each request that the service accepts, up to 256', async () => {
+      expect(await accept(0)).toBe(8);
+      expect(await accept(1)).toBe(9);
+      expect(await accept(246)).toBe(255);
+      expect(await accept(100)).toBe(256);
+    });
+
+    it('admits half as many after a refusal, then one more for some 16 times as many that the service accepts', async () => {
+      expect(await accept(8)).toBe(16);
+      inFlight.pause(1);
+      await pass(1000);
+      expect(await accept(8)).toBe(8);
+      expect(await accept(16 * 7)).toBe(8);
+      expect(await accept(16 * 2)).toBe(9);
+    });
+  });
 });

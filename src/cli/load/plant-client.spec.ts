@@ -1,16 +1,31 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
 import { closeServers, openServer } from '../../../test/setup/open-server.js';
 import { CommandError } from '../command-error.js';
 import { PlantClient } from './plant-client.js';
 
+const PLANT = '{"id":1,"name":"a"}';
 const ERROR = '{"error":50300,"message":"Try again."}';
 
 describe('PlantClient', () => {
   let respond: (response: ServerResponse) => void;
   let client: PlantClient;
 
+  // Once, because undici starts one timer, and uses it for all requests.
+  beforeAll(
+    () => void jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] }),
+  );
+  afterAll(() => void jest.useRealTimers());
   beforeEach(async () => {
     const server = createServer((request, response) => {
       void once(request.resume(), 'end').then(() => respond(response));
@@ -25,7 +40,15 @@ describe('PlantClient', () => {
   /** @returns what the client makes of a response */
   const outcomeOf = (status: number, body: string, headers: Record<string, string> = {}) => {
     respond = (response) => response.writeHead(status, headers).end(body);
-    return client.send('{"id":1,"name":"a"}');
+    return client.send(PLANT);
+  };
+
+  /** Sends a plant to a service that is silent. @returns the response that it could send, and the outcome */
+  const sendInVain = async () => {
+    const arrival = Promise.withResolvers<ServerResponse>();
+    respond = arrival.resolve;
+    const outcome = client.send(PLANT);
+    return { response: await arrival.promise, outcome };
   };
 
   it.each([408, 429, 502, 503, 504])('has a plant sent again after %d', async (status) => {
@@ -62,5 +85,21 @@ describe('PlantClient', () => {
 
   it('throws after a 500 without an Error, which is not from a Plant Store', async () => {
     await expect(outcomeOf(500, '<h1>Broken</h1>')).rejects.toThrow(CommandError);
+  });
+
+  it('does not wait for a silent service when it is closed', async () => {
+    const { response, outcome } = await sendInVain();
+    const closed = client.close();
+    response.end(PLANT);
+    await expect(outcome).rejects.toThrow('no response');
+    await closed;
+  });
+
+  it('waits no more than a minute for a response', async () => {
+    const { response, outcome } = await sendInVain();
+    // The timers of undici end up to a second late.
+    jest.advanceTimersByTime(61_000);
+    response.end(PLANT);
+    await expect(outcome).rejects.toThrow('no response (UND_ERR_HEADERS_TIMEOUT)');
   });
 });

@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { PassThrough } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { closeServers, openServer } from '../../../test/setup/open-server.js';
+import { until } from '../../../test/setup/until.js';
+import { LoadProgress } from './load-progress.js';
+import { Load } from './load.js';
+import { PlantClient } from './plant-client.js';
+import { readPlantLines } from './plant-lines.js';
+import { RefusedLines } from './refused-lines.js';
+
+const PLANT = '{"id":1,"name":"a"}';
+
+describe('Load, after a 429 with Retry-After', () => {
+  let send: jest.SpiedFunction<PlantClient['send']>;
+  let progress: LoadProgress;
+  let done: Promise<void>;
+
+  beforeEach(async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    let requests = 0;
+    const server = createServer((request, response) => {
+      void once(request.resume(), 'end').then(() => {
+        if (requests++ === 0) response.writeHead(429, { 'retry-after': '3600' }).end();
+        else response.end(PLANT);
+      });
+    });
+    const client = new PlantClient(
+      new URL(`http://127.0.0.1:${await openServer(server)}`),
+      'token',
+    );
+    progress = new LoadProgress(new PassThrough(), undefined);
+    const refused = new RefusedLines('/nowhere/plants.refused.csv', false, undefined);
+    const load = new Load(client, progress, refused);
+    send = jest.spyOn(client, 'send');
+    done = load.run(readPlantLines(PassThrough.from([Buffer.from(PLANT)]), 'plants'));
+    await until(() => progress.waitingFor !== '');
+  });
+  afterEach(async () => {
+    await done;
+    progress.stop();
+    await closeServers();
+    jest.useRealTimers();
+  });
+
+  it('sends nothing for as long as the service says', async () => {
+    await jest.advanceTimersByTimeAsync(3_599_999);
+    expect(send).toHaveBeenCalledTimes(1);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(send).toHaveBeenCalledTimes(2);
+  });
+
+  it('shows the reason for waiting until the service accepts plants again', async () => {
+    expect(progress.waitingFor).toBe('429');
+    await jest.advanceTimersByTimeAsync(3_600_000);
+    await done;
+    expect(progress.waitingFor).toBe('');
+  });
+});
