@@ -2,6 +2,9 @@ import { Readable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { readPlantLines } from './plant-lines.js';
 
+/** A line. */
+const MEGABYTE = Buffer.from(`${'a'.repeat(1024 * 1024 - 1)}\n`);
+
 /** Parts of one line, 33 MB together. */
 const LINE_PARTS = Array<Buffer>(3).fill(Buffer.alloc(11 * 1024 * 1024, 'a'));
 
@@ -14,5 +17,19 @@ describe('readPlantLines', () => {
     await expect(Array.fromAsync(readPlantLines(file, 'plants'))).rejects.toThrow(
       new RegExp(`^plants: Line ${line} is too long\\.$`),
     );
+  });
+
+  it('reads no more than 32 MB after a quote that is never closed', async () => {
+    let isReadToEnd = false;
+    const file = async function* () {
+      yield Buffer.from('id,name\n1,"');
+      // Many lines, none of which is too long.
+      for (let i = 0; i < 36; i++) yield await Promise.resolve(MEGABYTE);
+      isReadToEnd = true;
+    };
+    await expect(Array.fromAsync(readPlantLines(file(), 'plants'))).rejects.toThrow(
+      /^plants: The plant that begins in line 2 is not CSV: a quote is missing/,
+    );
+    expect(isReadToEnd).toBe(false);
   });
 });
