@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readlink, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -62,8 +62,11 @@ describe('plants load', () => {
     await writeFile(join(folder, 'plants'), text);
     return load(['plants', ...args]);
   };
-  const start = (file = FIXTURE) =>
-    runCommand(['dist/cli.js', 'plants', 'load', file, '--url', gateway.url], environment());
+  const start = (file = FIXTURE, env = {}) =>
+    runCommand(['dist/cli.js', 'plants', 'load', file, '--url', gateway.url], {
+      ...environment(),
+      ...env,
+    });
   /** @returns the path of a file with the first 100 plants, for tests that need no more */
   const someLines = async () => {
     const path = join(folder, 'some.csv');
@@ -247,6 +250,21 @@ describe('plants load', () => {
     expect(await listOf('other.csv.part')).toBe('id,name\n01,a\n');
   });
 
+  it('writes a list to a device, and never replaces or removes the device', async () => {
+    const device = join(folder, 'device');
+    // If it were replaced, that would be the link.
+    await symlink('/dev/null', device);
+    for (const [id, exitCode] of [
+      ['01', 1],
+      ['1', 0],
+    ] as const) {
+      const loaded = await loadText(`id,name\n${id},a\n`, '--refused', 'device');
+      expect(loaded).toMatchObject({ exitCode });
+      expect(await readlink(device)).toBe('/dev/null');
+    }
+    expect(await listOf('device.part')).toBeUndefined();
+  });
+
   it('never mixes the lists of two runs: the first one says that another one has replaced its list', async () => {
     const path = join(folder, 'plants.refused.csv');
     // The other run begins its list while this one waits for a response.
@@ -314,6 +332,16 @@ describe('plants load', () => {
     }
     expect(await start().exit()).toBe(0);
     expect(await service.storedPlants()).toEqual(fixture);
+  });
+
+  it('ends with exit code 1 when it is interrupted, and survives the signal, as process 1 of a container', async () => {
+    service.proxy.cut();
+    const survive = "--import=data:text/javascript,process.on('SIGTERM',()=>undefined)";
+    const interrupted = start(FIXTURE, { NODE_OPTIONS: survive });
+    await until(() => gateway.requests.length > 0);
+    interrupted.process.kill('SIGTERM');
+    expect(await interrupted.exit()).toBe(1);
+    expect(interrupted.stderr).toMatch(/^Interrupted\.$/m);
   });
 
   it('writes a line now and then, with the reason for waiting', async () => {
@@ -423,6 +451,8 @@ describe('plants load', () => {
     [[FIXTURE, '--url', 'http://127.0.0.1:1'], 1, 'gave no response (ECONNREFUSED)'],
     [[FIXTURE, '--url', 'localhost:3000'], 2, 'Use an address such as'],
     [[FIXTURE, '--url', 'http://a:b@x'], 2, 'without user, password'],
+    [[FIXTURE, '--url', 'http://x?a=b'], 2, 'without user, password, query and fragment'],
+    [[FIXTURE, '--url', 'http://x#a'], 2, 'without user, password, query and fragment'],
     [[FIXTURE, '--token', 'x'], 2, "unknown option '--token'"],
     [[], 2, "missing required argument 'file'"],
     [[FIXTURE, FIXTURE], 2, 'too many arguments'],
