@@ -1,11 +1,16 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { urlOf } from './setup/built-service.js';
 import { ROOT, runProgram, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
+import { METRICS_SETTING } from './setup/metrics.js';
+import { childrenOf } from './setup/processes.js';
+import { sendSignal } from './setup/program.js';
 
 const BUILD_SETTINGS = [
   'tsconfig.json',
@@ -112,6 +117,34 @@ describe('./plant-store', () => {
     expect(waiting.process.signalCode).toBe('SIGTERM');
   });
 
+  it('runs the service in its own place, so that a signal to it lets the service end as it should', async () => {
+    const settings = { PORT: '0', ...METRICS_SETTING };
+    const start = runProgram(join(project, 'plant-store'), ['start'], settings);
+    await urlOf(start);
+    // A service in a process of its own would outlive the script.
+    const children = await childrenOf(start.process.pid!);
+    try {
+      const exited = once(start.process, 'exit');
+      start.process.kill('SIGTERM');
+      expect(await exited).toEqual([0, null]);
+    } finally {
+      for (const pid of children) sendSignal(pid, 'SIGKILL');
+      await start.exit();
+    }
+  });
+
+  it('runs the pinned Node, whatever Node comes first on the path of the caller', async () => {
+    const folder = join(project, 'other node');
+    await mkdir(folder);
+    await writeFile(join(folder, 'node'), '#!/bin/sh\necho wrong\n', { mode: 0o755 });
+    const path = `${folder}:${process.env['PATH']}`;
+    const help = runProgram(join(project, 'plant-store'), ['--help'], { PATH: path });
+    expect(await finished(help)).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/^Usage: \.\/plant-store /),
+    });
+  });
+
   it('names itself in its help', async () => {
     const { stdout } = await finished(run(project, 'token', 'create', '--help'));
     expect(stdout).toMatch(/^Usage: \.\/plant-store token create \[options\] <name>\n/);
@@ -189,7 +222,9 @@ describe('./plant-store', () => {
       expect(await command()).toMatchObject(built);
       const touch = (date: string, ...files: string[]) =>
         promisify(execFile)('touch', ['-d', date, ...files.map((file) => join(folder, file))]);
-      await touch('2020-01-01', 'src', 'src/cli.ts', 'src/main.ts');
+      // All inputs but node_modules.
+      const settings = ['package.json', 'rolldown.config.js'];
+      await touch('2020-01-01', 'src', 'src/cli.ts', 'src/main.ts', ...settings);
       await touch('2020-01-02', 'dist/.complete');
       expect(await command()).toMatchObject(built);
       expect(await command()).toMatchObject(notBuilt);
