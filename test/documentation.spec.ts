@@ -25,11 +25,16 @@ const codeIn = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, code])
 
 const ALL_SETTINGS = Object.keys(settings.shape).sort();
 
-/** The parsed value of a setting that is not set. */
-function defaultOf(name: string): unknown {
-  const schema = settings.shape[name as keyof typeof settings.shape];
-  return schema.safeParse(undefined).data;
-}
+/** The parsed value of a setting; undefined if it is wrong. */
+const parsed = (name: string, value: string | undefined): unknown =>
+  settings.shape[name as keyof typeof settings.shape].safeParse(value).data;
+
+const defaultOf = (name: string) => parsed(name, undefined);
+
+/** The settings of .env.example, which are commented out, with their values. */
+const examples = [
+  ...readFileSync('.env.example', 'utf8').matchAll(/^#([A-Z][A-Z0-9_]*)=(.*)$/gm),
+].map(([, name, value]) => [name!, value!] as const);
 
 describe('the documentation is complete', () => {
   it('the table of the README has each setting once', () => {
@@ -45,28 +50,20 @@ describe('the documentation is complete', () => {
         // A cell in words: the setting has no default.
         expect(names.map(defaultOf)).toEqual(names.map(() => undefined));
       } else {
-        const read = names.map((name, i) =>
-          settings.shape[name as keyof typeof settings.shape].safeParse(values[i]),
-        );
-        expect(read.map(({ data }) => data as unknown)).toEqual(names.map(defaultOf));
+        expect(names.map((name, i) => parsed(name, values[i]))).toEqual(names.map(defaultOf));
       }
     }
   });
 
   it('.env.example has each setting once, commented out, with a valid value', () => {
-    const lines = readFileSync('.env.example', 'utf8').split('\n');
-    const examples = lines.flatMap(
-      (line) => /^#([A-Z][A-Z0-9_]*)=(.*)$/.exec(line)?.slice(1, 3) ?? [],
-    );
-    const env = Object.fromEntries(
-      Array.from({ length: examples.length / 2 }, (_, i) => [
-        examples[2 * i]!,
-        examples[2 * i + 1]!,
-      ]),
-    );
-    expect(Object.keys(env).sort()).toEqual(ALL_SETTINGS);
-    expect(examples).toHaveLength(2 * ALL_SETTINGS.length);
-    expect(() => readConfig(env)).not.toThrow();
+    expect(examples.map(([name]) => name).sort()).toEqual(ALL_SETTINGS);
+    expect(() => readConfig(Object.fromEntries(examples))).not.toThrow();
+  });
+
+  it('.env.example shows each setting that has a default with it', () => {
+    const withDefault = examples.filter(([name]) => defaultOf(name) !== undefined);
+    const shown = withDefault.map(([name, value]) => [name, parsed(name, value)]);
+    expect(shown).toEqual(withDefault.map(([name]) => [name, defaultOf(name)]));
   });
 
   it('docs/operations.md has a section for each alert, to which the alert links', () => {

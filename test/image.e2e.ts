@@ -34,6 +34,12 @@ describe('the image', () => {
     expect(imageSettings).toMatchObject({ HOST: '0.0.0.0' });
   });
 
+  it('runs as a user who is not root, and owns the folder of the embedded database', () => {
+    expect(dockerfile.match(/^USER .+$/gm)).toEqual(['USER node']);
+    expect(imageSettings).toMatchObject({ DATA_DIR: '/data' });
+    expect(dockerfile).toMatch(/^COPY --from=build --chown=node:node \/data \/data$/m);
+  });
+
   it('is healthy while the service responds, and only then', async () => {
     const service = await startService({ HOST: imageSettings['HOST']! });
     expect(await check(service.port)).toBe(0);
