@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { get, holdRequests } from '../../test/setup/held-requests.js';
 import { closeServers } from '../../test/setup/open-server.js';
@@ -15,6 +16,9 @@ const TUNNEL = 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n';
 /** The header of a request, and a part of its body; the next part can be invalid. */
 const PART = 'POST /part HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n';
 const INVALID_PART = 'zz\r\n';
+const END_OF_HEAD = '\r\n\r\n';
+/** More bytes than the buffers of a connection take while its client reads nothing. */
+const MORE_THAN_BUFFERS = 2 ** 24;
 const expecting = (expectation: string) =>
   `POST /e HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: ${expectation}\r\n\r\n`;
 
@@ -164,6 +168,20 @@ describe('a request whose body is invalid', () => {
     response.end('early');
     expect(await readUnchecked(client, 1)).toMatchObject([{ status: 200, body: 'early' }]);
     expect(await send(INVALID_PART)).toEqual([]);
+  });
+
+  it('does not cut off the response that its client has not read yet', async () => {
+    const body = 'x'.repeat(MORE_THAN_BUFFERS);
+    client.write(PART);
+    const { response } = await service.next();
+    response.setHeader('Content-Length', body.length);
+    response.end(body);
+    const fails = once(service.server, 'clientError');
+    client.write(INVALID_PART);
+    await fails;
+    expect(response.writableFinished).toBe(false);
+    const received = await buffer(client);
+    expect(received.length - received.indexOf(END_OF_HEAD)).toBe(END_OF_HEAD.length + body.length);
   });
 
   it('gets its Error after the responses to the requests before it', async () => {
