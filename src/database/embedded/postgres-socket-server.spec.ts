@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
-import type { Server, Socket } from 'node:net';
+import { connect as connectSocket, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import pg from 'pg';
@@ -87,17 +87,32 @@ describe('the socket server of the embedded Postgres', () => {
 
   it.each([
     ['a message shorter than its length field', Buffer.from('Q\xff\xff\xff\xff', 'latin1')],
-    ['COPY, which PGlite cannot take from a client', query('COPY numbers FROM STDIN')],
+    ['COPY, which PGlite cannot take from a client', message('Q', 'COPY numbers FROM STDIN\0')],
+    [
+      'COPY in the extended protocol',
+      Buffer.concat([message('P', '\0COPY numbers FROM STDIN\0\0\0'), message('S', '')]),
+    ],
   ])('closes the connection at %s, and serves the others', async (_kind, bytes) => {
     const client = await connect();
     client.on('error', () => undefined);
     const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
-    const closed = new Promise((resolve) => stream.once('close', resolve));
     stream.write(bytes);
-    await closed;
+    await expectClosed(stream);
     const other = await connect();
     expect((await other.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
     await other.end();
+  });
+
+  it('closes the connection of a cancel request at once, in the midst of a transaction that goes on', async () => {
+    const client = await connect();
+    await client.query('BEGIN');
+    await client.query('INSERT INTO numbers VALUES (1)');
+    const canceler = connectSocket(join(dir, '.s.PGSQL.5432'));
+    canceler.write(CANCEL_REQUEST);
+    await expectClosed(canceler);
+    await client.query('COMMIT');
+    expect(await numbers()).toEqual([{ id: 1 }]);
+    await client.end();
   });
 
   it('serves a connection after an error', async () => {
@@ -109,11 +124,28 @@ describe('the socket server of the embedded Postgres', () => {
   });
 });
 
-/** A simple query, encoded for the protocol. */
-function query(sql: string): Buffer {
-  const text = Buffer.from(`${sql}\0`);
+/** A request to cancel the query of a connection: length, code, process and secret. */
+const CANCEL_REQUEST = Buffer.from(
+  '00000010 04d2162e 00000001 00000001'.replaceAll(' ', ''),
+  'hex',
+);
+
+/** A message, encoded for the protocol. */
+function message(type: string, body: string): Buffer {
+  const text = Buffer.from(body);
   const head = Buffer.alloc(5);
-  head.write('Q');
+  head.write(type);
   head.writeInt32BE(text.length + 4, 1);
   return Buffer.concat([head, text]);
+}
+
+/** Expects the server to close a connection without a response. */
+async function expectClosed(socket: Socket): Promise<void> {
+  const outcome = new Promise((resolve) => {
+    socket.once('data', () => resolve('response'));
+    socket.once('close', () => resolve('closed'));
+  });
+  const result = await outcome;
+  socket.destroy();
+  expect(result).toBe('closed');
 }
