@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { rm, stat } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
+import { cp, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { connect, isIPv6, type AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -10,6 +10,9 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { listen } from '../src/app.js';
+import { lockDataDir } from '../src/database/embedded/data-dir.js';
+import { startEmbeddedPostgres } from '../src/database/embedded/embedded-postgres.js';
+import { openSocketDir, socketIn } from '../src/database/embedded/socket-dir.js';
 import { attempt, endAttempts } from './setup/attempts.js';
 import { end, runService, stop, urlOf } from './setup/built-service.js';
 import { runCommand, type Command } from './setup/command.js';
@@ -51,6 +54,13 @@ function endOf({ stdout }: Command): unknown[] {
     .filter(({ worker }) => worker === undefined)
     .slice(-2);
 }
+
+/** Where Postgres keeps the state of its files. */
+const controlFile = (postgres: string) => join(postgres, 'global/pg_control');
+
+/** DB_SHUTDOWNED of Postgres (pg_control.h), and its place behind three other fields. */
+const SHUT_DOWN = 1;
+const STATE_AT = 16;
 
 /**
  * A script that stops the clock of a service at the first SIGINT, in whole milliseconds, sets it ahead at each one, and
@@ -236,6 +246,16 @@ describe('a service on the embedded database', () => {
   });
 });
 
+it('the embedded database is closed only when Postgres has shut down', async () => {
+  const dataDir = await makeDataDir();
+  const state = () => readFileSync(controlFile(join(dataDir, 'postgres'))).readInt32LE(STATE_AT);
+  const database = await startEmbeddedPostgres(dataDir, true);
+  expect(state()).not.toBe(SHUT_DOWN);
+  await database.close();
+  expect(state()).toBe(SHUT_DOWN);
+  await rm(dataDir, { recursive: true });
+});
+
 describe('a start on the embedded database', () => {
   let dataDir: string;
   let started: Command[];
@@ -259,14 +279,35 @@ describe('a start on the embedded database', () => {
     const env = { DATA_DIR: join(dataDir, 'a', 'x'.repeat(120)) };
     const first = start(env);
     await first.waitFor(/Opening/);
-    await until(() => existsSync(join(env.DATA_DIR, 'postgres.unfinished', 'PG_VERSION')));
+    const postgres = join(env.DATA_DIR, 'postgres');
+    const unfinished = `${postgres}.unfinished`;
+    await until(() => existsSync(unfinished));
     first.process.kill('SIGKILL');
     await first.exit();
+    // The same is left, at whatever moment the process ended: a database without its last file.
+    await rm(postgres, { recursive: true, force: true });
+    await cp(process.env['TEST_TEMPLATE_DIR']!, unfinished, { recursive: true });
+    await rm(controlFile(unfinished));
     expect(await curl(await curlOf(start(env)))).toContain('Equisetum');
     // The embedded Postgres has no password: the folder with its socket is closed to other users.
     for (const folder of [join(dataDir, 'a'), env.DATA_DIR]) {
       expect((await stat(folder)).mode & 0o777).toBe(0o700);
     }
+  });
+
+  it('leaves nothing in the temporary folder when a service runs on its folder with a long path', async () => {
+    await using resources = new AsyncDisposableStack();
+    const longDir = join(dataDir, 'x'.repeat(120));
+    const temporary = join(dataDir, 'tmp');
+    for (const folder of [longDir, temporary]) await mkdir(folder);
+    resources.use(lockDataDir(longDir));
+    const server = createServer();
+    await once(server.listen(socketIn(openSocketDir(longDir, resources))), 'listening');
+    resources.defer(() => void server.close());
+    const second = attempt([MAIN], { DATA_DIR: longDir, PORT: '0', TMPDIR: temporary });
+    expect(await second.exit()).toBe(1);
+    expect(second.stderr).toMatch(inUse(longDir));
+    expect(await readdir(temporary)).toEqual([]);
   });
 
   it('succeeds in only one of several services that start at once on one data folder', async () => {
