@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
 import { end, runService, startOn, stop, urlOf } from './setup/built-service.js';
 import { runInProcess } from './setup/cli.js';
 import { startCollector, type Collector } from './setup/collector.js';
@@ -290,6 +291,29 @@ describe('metrics', () => {
     );
     const alerts = readFileSync('deploy/prometheus/alerts.yml', 'utf8');
     expect(exported).toEqual(expect.arrayContaining(metricsIn(alerts)));
+  });
+
+  it('have a bucket at the threshold of each alert on a quantile, and wherever its tests have one', async () => {
+    await service.post('{"id":1,"name":"a"}');
+    const dir = 'deploy/prometheus';
+    const { groups } = parse(readFileSync(`${dir}/alerts.yml`, 'utf8')) as {
+      groups: { rules: { expr: string }[] }[];
+    };
+    const thresholds = groups
+      .flatMap(({ rules }) => rules.map(({ expr }) => expr))
+      .filter((expr) => expr.includes('histogram_quantile'))
+      .map((expr) => / > ([\d.]+)\s*$/.exec(expr)![1]);
+    expect(thresholds).not.toEqual([]);
+    const bounds = (text: string) => [...text.matchAll(/\ble="([^"]+)"/g)].map(([, le]) => le);
+    const tested = readdirSync(dir)
+      .filter((file) => file.endsWith('.test.yml'))
+      .flatMap((file) => bounds(readFileSync(`${dir}/${file}`, 'utf8')));
+    const { body } = await service.request('/metrics', {
+      headers: { authorization: `Bearer ${service.token}` },
+    });
+    const series = /^plant_store_http_request_duration_seconds_bucket.*$/gm;
+    const exported = bounds((body as string).match(series)!.join('\n'));
+    expect(exported).toEqual(expect.arrayContaining([...thresholds, ...tested]));
   });
 
   it('contain no token', async () => {
