@@ -1,23 +1,42 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, it } from '@jest/globals';
+import { text } from 'node:stream/consumers';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { settings } from '../../src/config/config.js';
 import { createToken, startOn, stop, stopUnderLoad } from '../setup/built-service.js';
-import { fetchDocumented, noResponse } from '../setup/fetch-documented.js';
+import { expectDocumented } from '../setup/documented.js';
+import { fetchDocumented } from '../setup/fetch-documented.js';
 import { startLoad, stopLoads } from '../setup/load.js';
+import { closeServers, openServer } from '../setup/open-server.js';
 import { findFreePorts } from '../setup/ports.js';
 import { startPostgresServer } from '../setup/postgres-server.js';
+import { openConnection, readUnchecked, type RawResponse } from '../setup/raw-http.js';
 import { until } from '../setup/until.js';
 
-afterEach(stopLoads);
-
-/** Starts nginx with the file of the Compose profile, with other addresses. */
-async function startProxy(replicas: readonly number[]): Promise<{
-  url: string;
+interface Proxy {
+  readonly url: string;
+  readonly port: number;
   close(): Promise<void>;
-}> {
+}
+
+let proxy: Proxy | undefined;
+
+afterEach(async () => {
+  await stopLoads();
+  await proxy?.close();
+  proxy = undefined;
+  await closeServers();
+});
+
+/** Starts nginx with the file of the Compose profile, with other addresses, until the end of the test. */
+async function startProxy(
+  replicas: readonly number[],
+  edit = (config: string) => config,
+): Promise<Proxy> {
   const dir = await mkdtemp(join(tmpdir(), 'plant-store-proxy-'));
   const [port] = (await findFreePorts(1)) as [number];
   const servers = replicas.map((replica) => `server 127.0.0.1:${replica} max_fails=0;`).join(' ');
@@ -25,25 +44,28 @@ async function startProxy(replicas: readonly number[]): Promise<{
   const config = file
     .replace('server plant-store-replica:3000 resolve max_fails=0;', servers)
     .replace('listen 8080;', `listen 127.0.0.1:${port}; access_log off;`);
-  await writeFile(join(dir, 'nginx.conf'), config);
+  await writeFile(join(dir, 'nginx.conf'), edit(config));
   const globals = `daemon off; pid ${join(dir, 'pid')}; error_log ${join(dir, 'log')};`;
   const nginx = spawn('/usr/sbin/nginx', ['-c', join(dir, 'nginx.conf'), '-g', globals], {
     stdio: 'inherit',
   });
   const exited = once(nginx, 'close');
-  const url = `http://127.0.0.1:${port}`;
-  await until(async () => {
-    const response = await fetchDocumented(`${url}/health/live`).catch(noResponse);
-    return response?.ok ?? false;
-  });
-  return {
-    url,
+  proxy = {
+    url: `http://127.0.0.1:${port}`,
+    port,
     async close() {
       nginx.kill('SIGTERM');
       await exited;
       await rm(dir, { recursive: true });
     },
   };
+  await until(() =>
+    openConnection(port).then(
+      (socket) => socket.destroy().destroyed,
+      () => false,
+    ),
+  );
+  return proxy;
 }
 
 it('behind the proxy of the Compose file, a rolling restart without a delay loses no request', async () => {
@@ -53,8 +75,8 @@ it('behind the proxy of the Compose file, a rolling restart without a delay lose
     const ports = await findFreePorts(3);
     const start = (port: number) => startOn(server.url, { PORT: String(port) });
     const replicas = await Promise.all(ports.map(start));
-    const proxy = await startProxy(ports);
-    const load = startLoad(() => proxy.url, token);
+    const { url } = await startProxy(ports);
+    const load = startLoad(() => url, token);
     for (const [i, port] of ports.entries()) {
       await load.progress(500);
       await stopUnderLoad(replicas[i]!);
@@ -64,9 +86,87 @@ it('behind the proxy of the Compose file, a rolling restart without a delay lose
     await load.progress(500);
     await load.stop();
     expect(load.failures).toEqual(new Map());
-    await proxy.close();
     for (const replica of replicas) await stop(replica);
   } finally {
     await server.close();
   }
+});
+
+describe('the proxy of the Compose file', () => {
+  /** Starts a proxy with this number of replicas, which are no Plant Stores. */
+  async function startInFrontOf(count: number, replica: RequestListener): Promise<Proxy> {
+    const ports = Array.from({ length: count }, () => openServer(createServer(replica)));
+    return startProxy(await Promise.all(ports));
+  }
+
+  it('tells the service the address of the client, whatever the client sends, and the host of the request', async () => {
+    const { url } = await startInFrontOf(1, ({ headers }, response) => {
+      response.end(JSON.stringify(headers));
+    });
+    const response = await fetchDocumented(`${url}/headers`, {
+      headers: { 'x-forwarded-for': '192.0.2.1' },
+    });
+    expect(await response.json()).toMatchObject({
+      'x-forwarded-for': '127.0.0.1',
+      host: new URL(url).host,
+    });
+  });
+
+  it('passes the largest body that the service accepts by default', async () => {
+    const { url } = await startInFrontOf(1, (request, response) => {
+      void text(request).then((body) => response.end(String(body.length)));
+    });
+    const size = settings.shape.BODY_LIMIT.parse(undefined);
+    const response = await fetchDocumented(`${url}/size`, {
+      method: 'POST',
+      body: 'a'.repeat(size),
+    });
+    expect(await response.text()).toBe(String(size));
+  });
+
+  it('sends a POST to the next replica when the connection to the first one ends', async () => {
+    let attempts = 0;
+    const { url } = await startInFrontOf(2, (request, response) => {
+      if (++attempts === 1) request.socket.destroy();
+      else response.end('the other');
+    });
+    const response = await fetchDocumented(`${url}/attempts`, { method: 'POST' });
+    expect(await response.text()).toBe('the other');
+  });
+
+  /** Sends the head of a request for which the proxy has a response of its own. */
+  async function responseTo(port: number, ...lines: string[]): Promise<RawResponse> {
+    const socket = await openConnection(port);
+    socket.write(['POST /plants HTTP/1.1', 'Host: a', ...lines, '', ''].join('\r\n'));
+    const [response] = await readUnchecked(socket, 1);
+    socket.destroy();
+    // The proxy does not give requests an id.
+    const headers: Record<string, string> = { 'x-request-id': 'none', ...response!.headers };
+    const header = (name: string) => headers[name.toLowerCase()] ?? null;
+    await expectDocumented({ ...response!, header, request: 'POST /plants' });
+    return response!;
+  }
+
+  it('refuses a huge body with the error of the service', async () => {
+    const { port } = await startInFrontOf(1, (_, response) => response.end());
+    const { body } = await responseTo(port, `Content-Length: ${1024 * 1024}`);
+    expect(JSON.parse(body)).toMatchObject({ error: 40003 });
+  });
+
+  const UNAVAILABLE = { error: 50302 };
+
+  it('responds with an error of the service and Retry-After if no replica can be reached', async () => {
+    const { port } = await startProxy(await findFreePorts(1));
+    const { headers, body } = await responseTo(port);
+    expect(JSON.parse(body)).toMatchObject(UNAVAILABLE);
+    expect(headers['retry-after']).toBe('1');
+  });
+
+  it('responds with the same error if a replica is silent for too long', async () => {
+    const replica = await openServer(createServer(() => undefined));
+    const { port } = await startProxy([replica], (config) =>
+      config.replace(/proxy_read_timeout \S+;/, 'proxy_read_timeout 1ms;'),
+    );
+    expect(JSON.parse((await responseTo(port)).body)).toMatchObject(UNAVAILABLE);
+  });
 });
