@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { importWithGlobalTimers } from '../test/setup/held-waits.js';
 import { closeServers, openServer } from '../test/setup/open-server.js';
-import { settled } from '../test/setup/settled.js';
+import { chainsSettled, settled } from '../test/setup/settled.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 import { lingerAtEnd } from './http/linger.js';
 
@@ -57,7 +57,7 @@ describe('a stop', () => {
   /** Lets time pass, and then the few turns of the event loop that a step of the stop takes. */
   async function pass(milliseconds: number): Promise<void> {
     jest.advanceTimersByTime(milliseconds);
-    for (let turn = 0; turn < 10; turn++) await settled();
+    await chainsSettled();
   }
 
   function stop(shutdownDelay = 0, shutdownTimeout = TIMEOUT_MS): void {

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { pino } from 'pino';
 import { importWithGlobalTimers } from '../../test/setup/held-waits.js';
-import { settled } from '../../test/setup/settled.js';
+import { chainsSettled, settled } from '../../test/setup/settled.js';
 import { readConfig } from '../config/config.js';
 import type { ToPrimary } from './messages.js';
 
@@ -36,6 +36,7 @@ const { Workers } = await importWithGlobalTimers(() => import('./workers.js'));
 const DELAY_MS = 3000;
 const TIMEOUT_MS = 7000;
 const STOP_GRACE_MS = 5000;
+const STABLE_MS = 60_000;
 const ADDRESS = 'http://127.0.0.1:1';
 
 describe('the primary of two workers', () => {
@@ -73,10 +74,15 @@ describe('the primary of two workers', () => {
     return children[worker - 1]!;
   }
 
+  /** Lets the process of this number listen. */
+  async function listen(worker: number): Promise<void> {
+    (await child(worker)).report({ type: 'listening', url: ADDRESS });
+  }
+
   /** Starts the workers, which listen at once. */
   async function start(): Promise<[Child, Child]> {
     const started = workers.start();
-    for (const worker of [1, 2]) (await child(worker)).report({ type: 'listening', url: ADDRESS });
+    for (const worker of [1, 2]) await listen(worker);
     expect(await started).toBe(ADDRESS);
     return [children[0]!, children[1]!];
   }
@@ -87,6 +93,54 @@ describe('the primary of two workers', () => {
     first.report({ type: 'failed', reason: 'The reason.' });
     first.end(1);
     await expect(started).rejects.toThrow(/^The reason\.$/);
+  });
+
+  it('has started when both workers listen', async () => {
+    let hasStarted = false;
+    void workers.start().then(() => (hasStarted = true));
+    await listen(1);
+    await child(2);
+    await chainsSettled();
+    expect(hasStarted).toBe(false);
+    await listen(2);
+    await chainsSettled();
+    expect(hasStarted).toBe(true);
+  });
+
+  it('starts, too, when the second worker ends before it listens and its replacement listens', async () => {
+    const started = workers.start();
+    await listen(1);
+    (await child(2)).end(1);
+    await Promise.race([started, chainsSettled()]);
+    expect(entries).toEqual(['Worker 2 ended (exit code 1); it is replaced in 100 ms.']);
+    jest.advanceTimersByTime(100);
+    await listen(3);
+    expect(await started).toBe(ADDRESS);
+  });
+
+  it('replaces a worker whose process cannot be created, and logs why', async () => {
+    const [, second] = await start();
+    second.emit('error', new Error('spawn EAGAIN'));
+    second.end(-11);
+    await chainsSettled();
+    expect(entries).toEqual([
+      'Worker 2 ended (exit code -11): spawn EAGAIN; it is replaced in 100 ms.',
+    ]);
+    jest.advanceTimersByTime(100);
+    await listen(3);
+    expect(entries.slice(1)).toEqual(['Worker 2 listens again.']);
+  });
+
+  it('waits longer before each replacement of a worker that ends at once, also after the first minute', async () => {
+    const [, second] = await start();
+    jest.advanceTimersByTime(STABLE_MS);
+    second.end(1);
+    for (const [end, wait] of [100, 200, 400].entries()) {
+      await chainsSettled();
+      expect(entries[end]).toBe(`Worker 2 ended (exit code 1); it is replaced in ${wait} ms.`);
+      jest.advanceTimersByTime(wait);
+      (await child(end + 3)).end(1);
+    }
   });
 
   it('adds its own metrics to those of the workers', async () => {
@@ -122,7 +176,7 @@ describe('the primary of two workers', () => {
     let hasEnded = false;
     void workers.stop().then(() => (hasEnded = true));
     second.end(0);
-    for (let turn = 0; turn < 10; turn++) await settled();
+    await chainsSettled();
     expect(hasEnded).toBe(true);
     expect(children).toHaveLength(2);
   });

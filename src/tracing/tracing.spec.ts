@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { pino } from 'pino';
 import { importWithGlobalTimers } from '../../test/setup/held-waits.js';
 import { closeServers, openServer } from '../../test/setup/open-server.js';
-import { settled } from '../../test/setup/settled.js';
+import { chainsSettled } from '../../test/setup/settled.js';
 
 const { startRequestSpan, startTracing } = await importWithGlobalTimers(
   () => import('./tracing.js'),
@@ -42,5 +42,5 @@ describe('the end of tracing', () => {
 /** Lets time pass, and then the few turns of the event loop in which promises have their effects. */
 async function pass(milliseconds: number): Promise<void> {
   jest.advanceTimersByTime(milliseconds);
-  for (let turn = 0; turn < 10; turn++) await settled();
+  await chainsSettled();
 }
