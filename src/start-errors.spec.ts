@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { databaseError, inTypeOrm } from '../test/setup/database-errors.js';
 import { explainStartError } from './start-errors.js';
 
 it.each([
@@ -29,4 +30,14 @@ it.each([
   ],
 ])('the message about an address that %s names the remedy', (_problem, fields, message) => {
   expect(explainStartError(Object.assign(new Error('failed'), fields))).toBe(message);
+});
+
+it.each([
+  ['pg', (error: Error) => error],
+  ['TypeORM', inTypeOrm],
+])('an error of a statement that %s ran is one line, without a stack', (_library, wrap) => {
+  const error = wrap(databaseError('42501', 'permission denied for table plants'));
+  expect(explainStartError(error)).toBe(
+    'The database refused: permission denied for table plants (42501).',
+  );
 });
