@@ -1,31 +1,99 @@
 import { once } from 'node:events';
 import { createServer, IncomingMessage, type ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { globalErrorHandler } from '@opentelemetry/core';
 import { pino } from 'pino';
+import { startCollector, type Collector } from '../../test/setup/collector.js';
 import { importWithGlobalTimers } from '../../test/setup/held-waits.js';
 import { closeServers, openServer } from '../../test/setup/open-server.js';
 import { chainsSettled } from '../../test/setup/settled.js';
 
-const { startRequestSpan, startTracing } = await importWithGlobalTimers(
+const { inSpan, startRequestSpan, startTracing, withRequestSpan } = await importWithGlobalTimers(
   () => import('./tracing.js'),
 );
 
 const FLUSH_TIMEOUT_MS = 1000;
+const LOG_INTERVAL_MS = 60_000;
+const [UNSET, FAILED] = [0, 2];
 
-describe('the end of tracing', () => {
-  afterEach(async () => {
-    jest.useRealTimers();
-    await closeServers();
+const startSpan = () => startRequestSpan(new IncomingMessage(new Socket()))!;
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+});
+afterEach(() => void jest.useRealTimers());
+
+describe('the span of work on a request', () => {
+  const error = new Error('no');
+  let collector: Collector;
+  let stop: () => Promise<void>;
+
+  beforeEach(async () => {
+    collector = await startCollector();
+    stop = await startTracing(collector.url, pino({ level: 'silent' }));
+  });
+  afterEach(() => void collector.server.close());
+
+  it('lasts until the promise of the work settles', async () => {
+    const work = Promise.withResolvers<void>();
+    withRequestSpan(startSpan(), () => void inSpan('work', {}, () => work.promise));
+    await pass(30);
+    work.resolve();
+    await chainsSettled();
+    await stop();
+    const [span] = collector.spans;
+    expect(span).toMatchObject({ name: 'work', status: { code: UNSET } });
+    const lifetime = BigInt(span!.endTimeUnixNano) - BigInt(span!.startTimeUnixNano);
+    expect(lifetime).toBe(30_000_000n);
   });
 
+  it.each([
+    [
+      'the work throws',
+      () => {
+        throw error;
+      },
+    ],
+    ['the promise of the work rejects', () => Promise.reject(error)],
+  ])('has failed when %s', async (_failure, work: () => unknown) => {
+    let outcome: unknown;
+    withRequestSpan(startSpan(), () => {
+      outcome = new Promise((resolve) => resolve(inSpan('work', {}, work)));
+    });
+    await expect(outcome).rejects.toBe(error);
+    await stop();
+    expect(collector.spans).toMatchObject([{ name: 'work', status: { code: FAILED } }]);
+  });
+});
+
+describe('lost spans', () => {
+  it('are logged at most once a minute', async () => {
+    let entries = 0;
+    const logger = pino({}, { write: () => void entries++ });
+    const stop = await startTracing('http://127.0.0.1:1', logger);
+    // What the SDK does for spans that cannot be sent.
+    const lose = () => globalErrorHandler(new Error('no'));
+    lose();
+    jest.advanceTimersByTime(LOG_INTERVAL_MS - 1);
+    lose();
+    expect(entries).toBe(1);
+    jest.advanceTimersByTime(1);
+    lose();
+    expect(entries).toBe(2);
+    await stop();
+  });
+});
+
+describe('the end of tracing', () => {
+  afterEach(closeServers);
+
   it('waits a second, and no longer, for a collector that does not respond', async () => {
-    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
     const collector = createServer();
     const received = once(collector, 'request');
     const endpoint = `http://127.0.0.1:${await openServer(collector)}`;
     const stop = await startTracing(endpoint, pino({ level: 'silent' }));
-    startRequestSpan(new IncomingMessage(new Socket()))!.end();
+    startSpan().end();
     let hasEnded = false;
     void stop().then(() => (hasEnded = true));
     const [, response] = (await received) as [IncomingMessage, ServerResponse];

@@ -8,6 +8,10 @@ interface OtlpSpan {
   readonly traceId: string;
   readonly spanId: string;
   readonly parentSpanId?: string;
+  /** Of the Unix clock, in nanoseconds. */
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly status: { readonly code: number };
 }
 
 /** A collector's view of a service: its spans, and the attributes that it gives itself. */
@@ -16,7 +20,7 @@ interface OtlpResource {
   readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[];
 }
 
-/** An OpenTelemetry collector that keeps what it receives, and emits `spans` then. */
+/** An OpenTelemetry collector that keeps what it receives at the path for traces, and emits `spans` then. */
 export interface Collector {
   readonly url: string;
   readonly spans: readonly OtlpSpan[];
@@ -28,6 +32,10 @@ export async function startCollector(): Promise<Collector> {
   const spans: OtlpSpan[] = [];
   const attributes: unknown[] = [];
   const server = createServer((request, response) => {
+    if (request.url !== '/v1/traces') {
+      response.writeHead(404).end();
+      return;
+    }
     void json(request).then((body) => {
       const { resourceSpans } = body as { resourceSpans: OtlpResource[] };
       for (const { resource, scopeSpans } of resourceSpans) {
