@@ -144,13 +144,25 @@ describe('logs and traces of a running service', () => {
     expect(log).not.toContain('secretkey');
   });
 
+  it('a last use of a token that cannot be written is a warning in the log', async () => {
+    await database.query('ALTER TABLE access_tokens RENAME last_used_at TO renamed');
+    const create = await runInProcess(['token', 'create', 'other'], { DATABASE_URL: database.url });
+    const authorization = `Bearer ${create.stdout.trim()}`;
+    expect((await post('{"id":1,"name":"a"}', { authorization })).status).toBe(200);
+    await service.waitFor(
+      /"level":40.*The last use of a token could not be written: .*last_used_at/,
+    );
+    await database.query('ALTER TABLE access_tokens RENAME renamed TO last_used_at');
+    await database.query(`DELETE FROM access_tokens WHERE name = 'other'`);
+  });
+
   it('on a database server, the start makes and prints no token', async () => {
     const tokens = await database.query('SELECT name FROM access_tokens');
     expect(tokens).toEqual([{ name: 'greenhouse' }]);
     expect(service.stdout + service.stderr).not.toContain('plantstore_');
   });
 
-  it('the spans of the request, its body and its statement belong to the trace of the client, and name the version', async () => {
+  it('the spans of the request, its body and its statement belong to the trace of the client, and name the service and its version', async () => {
     const traceId = '0af7651916cd43dd8448eb211c80319c';
     await post('{"id":4,"name":"a"}', { traceparent: `00-${traceId}-b7ad6b7169203331-01` });
     const ours = () => collector.spans.filter((span) => span.traceId === traceId);
@@ -160,10 +172,12 @@ describe('logs and traces of a running service', () => {
     for (const name of ['body', 'store']) {
       expect(ours().find((span) => span.name === name)?.parentSpanId).toBe(root!.spanId);
     }
-    expect(collector.attributes).toContainEqual({
-      key: 'service.version',
-      value: { stringValue: version },
-    });
+    for (const [key, stringValue] of [
+      ['service.name', 'plant-store'],
+      ['service.version', version],
+    ]) {
+      expect(collector.attributes).toContainEqual({ key, value: { stringValue } });
+    }
   });
 });
 
@@ -369,6 +383,42 @@ describe('the token for metrics', () => {
       service.proxy.restore();
       await service.close();
     }
+  });
+});
+
+describe('a service that stops', () => {
+  it('sends the spans of the requests that were in flight', async () => {
+    const database = await openTestDatabase();
+    const collector = await startCollector();
+    const service = await startOn(database.url, {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      SHUTDOWN_TIMEOUT_MS: '600000',
+    });
+    const { command, url } = service;
+    const create = await runInProcess(['token', 'create', 'test'], { DATABASE_URL: database.url });
+    const body = '{"id":1,"name":"a"}';
+    const traceId = '1'.repeat(32);
+    const socket = await openConnection(Number(new URL(url).port));
+    socket.write(
+      plantHead(create.stdout.trim(), [
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+        'Expect: 100-continue',
+        `Traceparent: 00-${traceId}-${'2'.repeat(16)}-01`,
+      ]),
+    );
+    expect(await readResponses(socket, 1)).toMatchObject([{ status: 100 }]);
+    command.process.kill('SIGTERM');
+    await command.waitFor(/stops: it received SIGTERM/);
+    socket.write(body);
+    expect(await readResponses(socket)).toMatchObject([{ status: 200 }]);
+    expect(await command.exit()).toBe(0);
+    const names = collector.spans
+      .filter((span) => span.traceId === traceId)
+      .map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['POST /plants', 'body', 'store']));
+    collector.server.close();
+    await database.close();
   });
 });
 
