@@ -314,6 +314,23 @@ describeOnLinux('several workers that stop', () => {
     );
   });
 
+  it('refuse scrapes at once, also those that wait for the primary, when it is killed', async () => {
+    const service = await start({ SHUTDOWN_TIMEOUT_MS: NEVER_MS });
+    const [waiting, later] = await connectToBoth(service);
+    process.kill(service.pid, 'SIGSTOP');
+    waiting.write(METRICS);
+    later.write(METRICS.slice(0, -1));
+    // The responses to these requests show that the workers have read what was sent before.
+    for (const socket of await connectToBoth(service)) socket.destroy();
+    service.command.process.kill('SIGKILL');
+    const refused = { status: 503, headers: { connection: 'close' } };
+    expect(await readResponses(waiting)).toMatchObject([refused]);
+    await service.command.waitFor(/(the primary is gone[^]*){2}/);
+    later.write(METRICS.slice(-1));
+    expect(await readResponses(later)).toMatchObject([refused]);
+    await service.command.exit();
+  });
+
   it('are killed when one of them hangs beyond all time-outs', async () => {
     const service = await start({ SHUTDOWN_TIMEOUT_MS: '100' });
     const workers = await childrenOf(service.pid);
