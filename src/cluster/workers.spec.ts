@@ -22,10 +22,13 @@ class Child extends EventEmitter {
 }
 
 let children: Child[];
+let createOnce: (() => Child) | undefined;
 
 jest.unstable_mockModule('node:child_process', () => ({
   fork: (): ChildProcess => {
-    const child = new Child();
+    const create = createOnce ?? (() => new Child());
+    createOnce = undefined;
+    const child = create();
     children.push(child);
     return child as unknown as ChildProcess;
   },
@@ -118,17 +121,39 @@ describe('the primary of two workers', () => {
     expect(await started).toBe(ADDRESS);
   });
 
-  it('replaces a worker whose process cannot be created, and logs why', async () => {
+  it.each([
+    [
+      'says so later, and has no channel to it',
+      'exit code -24',
+      () => {
+        const child = new Child();
+        setImmediate(() => {
+          child.emit('error', new Error('spawn EMFILE'));
+          child.end(-24);
+        });
+        return Object.assign(child, { send: undefined }) as Child;
+      },
+    ],
+    [
+      'throws',
+      'not created',
+      () => {
+        throw new Error('spawn ENOMEM');
+      },
+    ],
+  ])('replaces a worker when Node cannot create its process and %s', async (_, ending, fails) => {
     const [, second] = await start();
-    second.emit('error', new Error('spawn EAGAIN'));
-    second.end(-11);
+    second.end(1);
     await chainsSettled();
-    expect(entries).toEqual([
-      'Worker 2 ended (exit code -11): spawn EAGAIN; it is replaced in 100 ms.',
-    ]);
+    createOnce = fails;
     jest.advanceTimersByTime(100);
-    await listen(3);
-    expect(entries.slice(1)).toEqual(['Worker 2 listens again.']);
+    await chainsSettled();
+    expect(entries[1]).toMatch(
+      new RegExp(`^Worker 2 ended \\(${ending}\\): spawn E.+; it is replaced in 200 ms\\.$`),
+    );
+    jest.advanceTimersByTime(200);
+    await listen(children.length + 1);
+    expect(entries.slice(2)).toEqual(['Worker 2 listens again.']);
   });
 
   it('waits longer before each replacement of a worker that ends at once, also after the first minute', async () => {

@@ -118,7 +118,12 @@ export class Workers {
     onListening: (url: string) => void,
   ): Promise<{ ending: string; reason: string | undefined }> {
     const { worker } = settings;
-    const child = fork(new URL('worker.js', import.meta.url));
+    let child: ChildProcess;
+    try {
+      child = fork(new URL('worker.js', import.meta.url));
+    } catch (error) {
+      return { ending: 'not created', reason: (error as Error).message };
+    }
     this.processes.add(child);
     let reason: string | undefined;
     child.on('error', (error) => (reason = error.message));
@@ -153,7 +158,10 @@ export class Workers {
   }
 }
 
-/** Errors are ignored: a child that is about to exit does not receive the message, and `run` notices its end. */
-function send(child: ChildProcess, message: WorkerSettings | ToWorker): void {
-  child.send(message, () => undefined);
+/**
+ * Errors are ignored: a child that is about to exit does not receive the message, and `run` notices its end. A child whose
+ * process could not be created has no `send`.
+ */
+function send(child: Partial<ChildProcess>, message: WorkerSettings | ToWorker): void {
+  child.send?.(message, () => undefined);
 }
