@@ -53,9 +53,9 @@ export default tseslint.config(
       'no-restricted-imports': [
         'error',
         {
-          paths: ['node:http', 'node:https', 'undici'].map((name) => ({
+          paths: ['node:http', 'node:https', 'http', 'https', 'undici'].map((name) => ({
             name,
-            importNames: ['request', 'get', 'fetch'],
+            importNames: ['default', 'request', 'get', 'fetch'],
             message: UNCHECKED,
           })),
         },

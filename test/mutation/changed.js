@@ -8,11 +8,13 @@ const { mutate } = JSON.parse(readFileSync('stryker.config.json', 'utf8'));
 const excluded = mutate.filter((glob) => glob.startsWith('!')).map((glob) => glob.slice(1));
 const included = mutate.filter((glob) => !glob.startsWith('!'));
 
-const changed = execFileSync('git', ['diff', '--name-only', '--diff-filter=d', 'main', '--', 'src'])
-  .toString()
-  .trim()
-  .split('\n');
-const files = changed.filter(
+const filesOf = (...args) =>
+  execFileSync('git', [...args, '--', 'src'])
+    .toString()
+    .split('\n');
+const changed = filesOf('diff', '--name-only', '--diff-filter=d', 'main');
+const created = filesOf('ls-files', '--others', '--exclude-standard');
+const files = [...changed, ...created].filter(
   (file) =>
     included.some((glob) => matchesGlob(file, glob)) &&
     !excluded.some((glob) => matchesGlob(file, glob)),

@@ -31,5 +31,6 @@ describe('readPlantLines', () => {
       /^plants: The plant that begins in line 2 is not CSV: a quote is missing/,
     );
     expect(isReadToEnd).toBe(false);
-  });
+    // csv-parse takes some seconds for it.
+  }, 60_000);
 });
