@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { get, holdRequests } from '../../test/setup/held-requests.js';
 import { closeServers } from '../../test/setup/open-server.js';
 import { readUnchecked, type RawResponse } from '../../test/setup/raw-http.js';
+import { settled } from '../../test/setup/settled.js';
 import { sentError } from '../errors/send-error.js';
 import { lingerAtEnd } from './linger.js';
 import { respondToParserErrors } from './parser-errors.js';
@@ -60,24 +61,31 @@ afterEach(closeServers);
 
 describe('what Node cannot parse, or would refuse by itself, is an Error and closes the connection', () => {
   it.each([
-    ['no HTTP', GARBAGE, 40000, NOT_HTTP],
-    ['an unknown method', get('/').replace('GET', 'BREW'), 40000, NOT_HTTP],
+    ['no HTTP', GARBAGE, 'clientError', 40000, NOT_HTTP],
+    ['an unknown method', get('/').replace('GET', 'BREW'), 'clientError', 40000, NOT_HTTP],
     [
       'a header of more than 16 KiB',
       get(`/${'x'.repeat(20_000)}`),
+      'clientError',
       43100,
       'The header fields are too large.',
     ],
-    ['a request for a tunnel', TUNNEL, 40400, 'This service is not a proxy.'],
-    ['an unknown expectation', expecting('tea'), 41700, 'Only Expect: 100-continue is understood.'],
+    ['a request for a tunnel', TUNNEL, 'connect', 40400, 'This service is not a proxy.'],
+    ['an unknown expectation', expecting('tea'), 'checkExpectation', 41700, ONLY_KNOWN],
     [
       'an unknown expectation besides a known one',
       expecting('100-continue, tea'),
+      'checkContinue',
       41700,
       ONLY_KNOWN,
     ],
-  ])('%s', async (_what, bytes, error, message) => {
-    const responses = await send(bytes);
+  ])('%s', async (_what, bytes, event, error, message) => {
+    const noticed = once(service.server, event);
+    client.write(bytes);
+    await noticed;
+    await settled();
+    expect(socket.writableEnded).toBe(true);
+    const responses = await readUnchecked(client);
     expect(statusesOf(responses)).toEqual([Math.floor(error / 100)]);
     expectLast(responses[0]!, error, message);
     expect(service.started).toEqual([]);
@@ -95,7 +103,10 @@ describe('a request with Expect: 100-continue', () => {
   it.each(['100-continue', '100-Continue'])(
     'is handled, and gets no 100 before its body is read (%s)',
     async (expectation) => {
+      const noticed = once(service.server, 'checkContinue');
       client.write(expecting(expectation));
+      await noticed;
+      expect(service.started).toEqual(['/e']);
       const { response } = await service.next();
       expect(response.writableLength + socket.bytesWritten).toBe(0);
       response.end('handled');
@@ -156,7 +167,12 @@ describe('a request whose body is invalid', () => {
   it('gets the Error as its own response', async () => {
     client.write(PART);
     const { response } = await service.next();
-    const responses = await send(INVALID_PART);
+    const fails = once(service.server, 'clientError');
+    client.write(INVALID_PART);
+    await fails;
+    await settled();
+    expect(socket.writableEnded).toBe(true);
+    const responses = await readUnchecked(client);
     expect(statusesOf(responses)).toEqual([400]);
     expect(responses[0]!.headers['connection']).toBe('close');
     expect(sentError(response)).toMatchObject({ code: 40000, message: NOT_HTTP });

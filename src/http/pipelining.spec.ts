@@ -28,15 +28,20 @@ async function pipeline(requested: string[]): Promise<{ client: Socket; socket: 
   return { client, socket };
 }
 
+/** Expects that this many requests had their turn, and responds to the latest; the turn of the next one may come then. */
+async function respondTo(count: number): Promise<void> {
+  await settled();
+  expect(service.started).toEqual(paths(count));
+  const { response } = await service.next();
+  const closed = once(response, 'close');
+  response.end(String(count));
+  await closed;
+}
+
 describe('the requests of one connection', () => {
   it('are handled one after the other', async () => {
     const { client } = await pipeline(['/1', '/2', '/3']);
-    for (const count of [1, 2, 3]) {
-      const { response } = await service.next();
-      await settled();
-      expect(service.started).toEqual(paths(count));
-      response.end(String(count));
-    }
+    for (const count of [1, 2, 3]) await respondTo(count);
     const responses = await readUnchecked(client, 3);
     expect(responses.map(({ body }) => body)).toEqual(['1', '2', '3']);
   });
@@ -107,7 +112,7 @@ describe('the requests of one connection', () => {
 describe('a connection with too many requests that wait', () => {
   it(`gets the responses to the first ${MAX}, then 50301, and is closed`, async () => {
     const { client } = await pipeline(paths(MAX + 3));
-    for (let i = 0; i < MAX; i++) (await service.next()).response.end('good');
+    for (let count = 1; count <= MAX; count++) await respondTo(count);
     const responses = await readUnchecked(client);
     expect(responses.map(({ status }) => status)).toEqual([...Array<number>(MAX).fill(200), 503]);
     expect(responses.map(({ headers }) => headers['connection'])).toEqual([
@@ -130,7 +135,7 @@ describe('a connection with too many requests that wait', () => {
 
   it(`is one with more than ${MAX}`, async () => {
     const { client } = await pipeline(paths(MAX));
-    for (let i = 0; i < MAX; i++) (await service.next()).response.end('good');
+    for (let count = 1; count <= MAX; count++) await respondTo(count);
     const responses = await readUnchecked(client, MAX);
     expect(responses.map(({ status }) => status)).toEqual(Array<number>(MAX).fill(200));
   });
