@@ -6,7 +6,7 @@ import { runCommand } from '../setup/command.js';
 import { fetchDocumented } from '../setup/fetch-documented.js';
 import { contradictions, send, type Sent, type StoredRow } from '../setup/history.js';
 import { startLoad } from '../setup/load.js';
-import { generator } from '../setup/random.js';
+import { generator, printedSeed } from '../setup/random.js';
 import { until } from '../setup/until.js';
 
 const isForeign = process.env['TEST_CITUS_URL'] !== undefined;
@@ -132,8 +132,7 @@ onCitus('plants on Citus', () => {
     });
 
     it('repeats and conflicts have the outcomes that they have on one server', async () => {
-      const seed = Date.now() % 2 ** 32;
-      const random = generator(seed);
+      const random = generator(printedSeed('20 rounds of 50 plants on shards'));
       const names = ['a', 'a ', '', 'Ä', '𝄞', "'; --", 'x'.repeat(3000)];
       const history: Sent[] = [];
       for (let round = 0; round < 20; round++) {
@@ -144,8 +143,7 @@ onCitus('plants on Citus', () => {
         }));
         history.push(...(await sendAll(plants)));
       }
-      const problems = contradictions(history, await stored());
-      expect({ seed, problems }).toEqual({ seed, problems: [] });
+      expect(contradictions(history, await stored())).toEqual([]);
       expect(new Set(history.map(({ outcome }) => outcome))).toEqual(new Set([200, 40006]));
     });
 
