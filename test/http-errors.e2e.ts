@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openConnection, plantHead, readResponses, sendRaw } from './setup/raw-http.js';
@@ -144,18 +143,18 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
     expect(await readResponses(socket)).toEqual([]);
   });
 
-  it.each(['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'garbage\r\n\r\n'])(
-    'a reset after %j does not harm the service',
-    async (bytes) => {
-      for (let i = 0; i < 20; i++) {
-        const socket = await openConnection(service.port);
-        socket.write(bytes);
-        await once(socket, 'data');
-        socket.resetAndDestroy();
-      }
-      expect(await service.request('/health/live')).toMatchObject({ status: 200 });
-    },
-  );
+  it.each([
+    ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 404],
+    ['garbage\r\n\r\n', 400],
+  ])('a reset after %j does not harm the service', async (bytes, status) => {
+    for (let i = 0; i < 20; i++) {
+      const socket = await openConnection(service.port);
+      socket.write(bytes);
+      expect(await readResponses(socket, 1)).toMatchObject([{ status }]);
+      socket.resetAndDestroy();
+    }
+    expect(await service.request('/health/live')).toMatchObject({ status: 200 });
+  });
 
   it.each(['a, b', 'a b', 'a/c', 'user@a', 'a:b'])('the Host %j is 40000', async (host) => {
     const response = await sendRaw(

@@ -191,20 +191,21 @@ describe('the last response of a connection, to a body that was not read', () =>
     [
       'a request with Connection: close',
       'GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+      200,
     ],
-    ['a request of HTTP/1.0', 'GET /health/live HTTP/1.0\r\n\r\n'],
-    ['a request for a tunnel', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'],
-    ['an unknown expectation', 'POST /plants HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n'],
-    ['garbage', 'garbage\r\n\r\n'],
+    ['a request of HTTP/1.0', 'GET /health/live HTTP/1.0\r\n\r\n', 200],
+    ['a request for a tunnel', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 404],
+    ['an unknown expectation', 'POST /plants HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n', 417],
+    ['garbage', 'garbage\r\n\r\n', 400],
   ])(
     'keeps its connection open for a limited time, whatever the client sends after %s',
-    async (_kind, bytes) => {
+    async (_kind, bytes, status) => {
       const service = await startService({ REQUEST_TIMEOUT_MS: '200' });
       const socket = await openConnection(service.port);
       socket.on('error', () => undefined);
       const closed = new Promise((resolve) => socket.once('close', resolve));
       socket.write(bytes);
-      await once(socket, 'data');
+      expect(await readResponses(socket, 1)).toMatchObject([{ status }]);
       socket.resume();
       // One byte from time to time, until the service closes the connection.
       const drip = setInterval(() => socket.write('x'), 20);
