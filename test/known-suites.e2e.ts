@@ -43,6 +43,14 @@ const NOT_STORED: Readonly<Record<string, string>> = {
   'string_3_escaped_invalid_codepoints.json': 'half of a surrogate pair',
 };
 
+/** Other cases that the suite leaves open, by the start of their names, and how many there are. */
+const OPEN: readonly (readonly [prefix: string, count: number])[] = [
+  ['i_object_key_lone_2nd_surrogate.json', 1],
+  ['i_structure_500_nested_arrays.json', 1],
+  ['i_number_', 10],
+  ['number_', 10],
+];
+
 const cases = [...parsing, ...transform];
 
 const isJson = (name: string) => !name.startsWith('n_') && !(name in NOT_JSON);
@@ -98,7 +106,10 @@ describe('JSONTestSuite', () => {
   it('has the cases that were decided', () => {
     const names = cases.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(Object.keys({ ...NOT_JSON, ...NOT_STORED })));
-    expect(names.length).toBeGreaterThan(300);
+    expect(
+      OPEN.map(([prefix]) => [prefix, names.filter((name) => name.startsWith(prefix)).length]),
+    ).toEqual(OPEN);
+    expect(names).toHaveLength(340);
   });
 
   it('as bodies: each case is JSON or is not, as the suite says or as was decided', async () => {
@@ -166,7 +177,7 @@ describe('JSONTestSuite', () => {
 
 describe('the Big List of Naughty Strings', () => {
   it('as names and tags: each string is stored and returned as it is', async () => {
-    expect(naughtyStrings.length).toBeGreaterThan(400);
+    expect(naughtyStrings).toHaveLength(461);
     await expectAsContract(
       naughtyStrings.map((name, id) => {
         const tag = naughtyStrings.at(id - 1);
