@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { urlOf } from './setup/built-service.js';
+import { untilIdleAt } from './setup/clean-state.js';
 import { ROOT, runProgram, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { METRICS_SETTING } from './setup/metrics.js';
@@ -120,15 +121,18 @@ describe('./plant-store', () => {
   it('runs the service in its own place, so that a signal to it lets the service end as it should', async () => {
     const settings = { PORT: '0', ...METRICS_SETTING };
     const start = runProgram(join(project, 'plant-store'), ['start'], settings);
-    await urlOf(start);
-    // A service in a process of its own would outlive the script.
-    const children = await childrenOf(start.process.pid!);
+    let children: number[] = [];
     try {
+      const url = await urlOf(start);
+      // A service in a process of its own would outlive the script.
+      children = await childrenOf(start.process.pid!);
+      await untilIdleAt(url);
       const exited = once(start.process, 'exit');
       start.process.kill('SIGTERM');
       expect(await exited).toEqual([0, null]);
     } finally {
       for (const pid of children) sendSignal(pid, 'SIGKILL');
+      start.process.kill('SIGKILL');
       await start.exit();
     }
   });
