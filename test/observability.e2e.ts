@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { end, runService, startOn, stop, urlOf } from './setup/built-service.js';
+import { end, runService, stop, urlOf, type BuiltService } from './setup/built-service.js';
 import { runInProcess } from './setup/cli.js';
 import { startCollector, type Collector } from './setup/collector.js';
 import type { Command } from './setup/command.js';
@@ -13,10 +13,23 @@ import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
 import { fetchDocumented } from './setup/fetch-documented.js';
 import { openConnection, plantHead, readResponses, sendRaw } from './setup/raw-http.js';
+import { useResources } from './setup/resources.js';
 import { startService, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+
+const resources = useResources();
+
+/** Starts a service that ends with its test, even if that fails. */
+async function startForTest(
+  databaseUrl: string,
+  env: Record<string, string>,
+): Promise<BuiltService> {
+  const command = runService({ DATABASE_URL: databaseUrl, ...env });
+  resources.defer(() => end(command));
+  return { command, url: await urlOf(command) };
+}
 
 describe('logs and traces of a running service', () => {
   let database: TestDatabase;
@@ -389,16 +402,19 @@ describe('the token for metrics', () => {
 describe('a service that stops', () => {
   it('sends the spans of the requests that were in flight', async () => {
     const database = await openTestDatabase();
+    resources.defer(() => database.close());
     const collector = await startCollector();
-    const service = await startOn(database.url, {
+    resources.defer(() => void collector.server.close());
+    const { command, url } = await startForTest(database.url, {
+      DATABASE_TIMEOUT_MS: '20000',
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       SHUTDOWN_TIMEOUT_MS: '600000',
     });
-    const { command, url } = service;
     const create = await runInProcess(['token', 'create', 'test'], { DATABASE_URL: database.url });
     const body = '{"id":1,"name":"a"}';
     const traceId = '1'.repeat(32);
     const socket = await openConnection(Number(new URL(url).port));
+    resources.defer(() => void socket.destroy());
     socket.write(
       plantHead(create.stdout.trim(), [
         'Content-Type: application/json',
@@ -417,18 +433,18 @@ describe('a service that stops', () => {
       .filter((span) => span.traceId === traceId)
       .map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['POST /plants', 'body', 'store']));
-    collector.server.close();
-    await database.close();
   });
 });
 
 describe('a collector that accepts nothing', () => {
   it('is named in the log once, and does not prevent the service from stopping gracefully', async () => {
     const database = await openTestDatabase();
+    resources.defer(() => database.close());
     const collector = createServer((_request, response) => response.writeHead(404).end());
     await once(collector.listen(0, '127.0.0.1'), 'listening');
+    resources.defer(() => void collector.close());
     const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
-    const service = await startOn(database.url, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint });
+    const service = await startForTest(database.url, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint });
     const { command, url } = service;
     // As many spans as are sent at once, without waiting for more.
     for (let i = 0; i < 512; i++) await fetchDocumented(`${url}/health/live`);
@@ -439,15 +455,14 @@ describe('a collector that accepts nothing', () => {
     await stop(service);
     await last;
     expect(command.stdout.split(lost)).toHaveLength(2);
-    collector.close();
-    await database.close();
   });
 });
 
 describe('a collector that is away', () => {
   it('does not prevent the service from stopping gracefully', async () => {
     const database = await openTestDatabase();
-    const service = await startOn(database.url, {
+    resources.defer(() => database.close());
+    const service = await startForTest(database.url, {
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
     });
     await fetchDocumented(`${service.url}/health/live`);
@@ -456,6 +471,5 @@ describe('a collector that is away', () => {
     expect(service.command.stdout).toMatch(
       /stops: it received SIGTERM\.[^]*The Plant Store has stopped\./,
     );
-    await database.close();
   });
 });

@@ -268,6 +268,7 @@ describeOnLinux('several workers whose time the test holds', () => {
   it('send their metrics to the primary once a second', async () => {
     const service = await start({
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(SECONDS_PASS)}`,
+      DATABASE_TIMEOUT_MS: '20000',
     });
     const sockets = await connectToBoth(service);
     expect(await post(service.url, '{"id":3000,"name":"a"}')).toBe(200);
@@ -280,7 +281,7 @@ describeOnLinux('several workers whose time the test holds', () => {
 
 describeOnLinux('several workers that stop', () => {
   it('are not ready but serve during the delay, are not replaced, and end with exit code 1 at a second signal', async () => {
-    const service = await start({ SHUTDOWN_DELAY_MS: NEVER_MS });
+    const service = await start({ DATABASE_TIMEOUT_MS: '20000', SHUTDOWN_DELAY_MS: NEVER_MS });
     const sockets = await connectToBoth(service);
     service.command.process.kill('SIGTERM');
     const ready = () => fetchDocumented(`${service.url}/health/ready`);
