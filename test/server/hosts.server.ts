@@ -6,20 +6,24 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   createToken,
+  end,
   postPlant,
   runService,
   startOn,
   stop,
   urlOf,
 } from '../setup/built-service.js';
-import { runCommand } from '../setup/command.js';
+import { runCommand, type Command } from '../setup/command.js';
 import { findFreePorts } from '../setup/ports.js';
 import { startPostgresServer, type PostgresServer } from '../setup/postgres-server.js';
+import { useResources } from '../setup/resources.js';
 import { until } from '../setup/until.js';
 
 const exec = promisify(execFile);
 
 describe('an address with two hosts, a primary and its standby', () => {
+  // Closed before the servers.
+  const resources = useResources();
   let primary: PostgresServer;
   let standby: PostgresServer;
 
@@ -34,6 +38,12 @@ describe('an address with two hosts, a primary and its standby', () => {
 
   const addressOf = (...servers: { port: number }[]) =>
     `postgres://plants@${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}/plants_test`;
+
+  const run = (url: string): Command => {
+    const command = runService({ DATABASE_URL: url });
+    resources.defer(() => end(command));
+    return command;
+  };
 
   const replicated = () =>
     until(async () => {
@@ -91,7 +101,7 @@ describe('an address with two hosts, a primary and its standby', () => {
   it('says of each server why it cannot be used, until one can', async () => {
     const [port] = (await findFreePorts(1)) as [number];
     const url = addressOf(standby, { port }).replace('plants@', 'plants:hunter2@');
-    const service = runService({ DATABASE_URL: url });
+    const service = run(url);
     await service.waitFor(
       new RegExp(
         `Waiting for the database at 127.0.0.1:${standby.port},127.0.0.1:${port}/plants_test: ` +
@@ -106,7 +116,7 @@ describe('an address with two hosts, a primary and its standby', () => {
 
   it('ends at once when a server refuses the login', async () => {
     const url = addressOf(standby, primary).replace('plants@', 'nobody:hunter2@');
-    const service = runService({ DATABASE_URL: url });
+    const service = run(url);
     expect(await service.exit()).toBe(1);
     expect(service.stderr).toMatch(
       /^The database at .* cannot be used: no server can be used \(.*role "nobody" does not exist \(28000\); .*\)\n$/,
