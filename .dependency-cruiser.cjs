@@ -68,7 +68,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: '^src/(main|serve|app|app\\.module)\\.ts$|^src/(cli|cluster)/',
+        pathNot: '^src/(main|serve|app|app\\.module|app\\.spec)\\.ts$|^src/(cli|cluster)/',
       },
       to: { path: '^src/(app|app\\.module|auth/with-access-tokens)\\.ts$' },
     },
