@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -12,7 +11,8 @@ import type { Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
 import { fetchDocumented } from './setup/fetch-documented.js';
-import { openConnection, plantHead, readResponses, sendRaw } from './setup/raw-http.js';
+import { METRICS_SETTING, METRICS_TOKEN } from './setup/metrics.js';
+import { beginPlant, openConnection, plantHead, readResponses, sendRaw } from './setup/raw-http.js';
 import { useResources } from './setup/resources.js';
 import { startService, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
@@ -374,11 +374,8 @@ describe('more connections than the service accepts', () => {
 
 describe('the token for metrics', () => {
   it('reads /metrics while the database is away, and is valid for nothing else', async () => {
-    const secret = 'scrape-me';
-    const service = await startService({
-      METRICS_TOKEN_SHA256: createHash('sha256').update(secret).digest('hex'),
-    });
-    const headers = { authorization: `Bearer ${secret}` };
+    const service = await startService(METRICS_SETTING);
+    const headers = { authorization: `Bearer ${METRICS_TOKEN}` };
     try {
       service.proxy.cut();
       const scraped = await service.request('/metrics', { headers });
@@ -415,15 +412,8 @@ describe('a service that stops', () => {
     const traceId = '1'.repeat(32);
     const socket = await openConnection(Number(new URL(url).port));
     resources.defer(() => void socket.destroy());
-    socket.write(
-      plantHead(create.stdout.trim(), [
-        'Content-Type: application/json',
-        `Content-Length: ${body.length}`,
-        'Expect: 100-continue',
-        `Traceparent: 00-${traceId}-${'2'.repeat(16)}-01`,
-      ]),
-    );
-    expect(await readResponses(socket, 1)).toMatchObject([{ status: 100 }]);
+    const parent = `Traceparent: 00-${traceId}-${'2'.repeat(16)}-01`;
+    await beginPlant(socket, create.stdout.trim(), body, [parent]);
     command.process.kill('SIGTERM');
     await command.waitFor(/stops: it received SIGTERM/);
     socket.write(body);

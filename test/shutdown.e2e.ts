@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { stopApp } from '../src/shutdown.js';
 import { replaceWaits } from './setup/held-waits.js';
-import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
+import { beginPlant, openConnection, readResponses } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 /** Longer than any test. */
@@ -17,17 +17,9 @@ describe('a service that stops', () => {
   });
   afterEach(() => service.close());
 
-  const head = () =>
-    plantHead(service.token, [
-      'Content-Type: application/json',
-      `Content-Length: ${BODY.length}`,
-      'Expect: 100-continue',
-    ]);
-
   it('sends the responses to the requests in flight, closes their connections and accepts no new ones', async () => {
     const socket = await openConnection(service.port);
-    socket.write(head());
-    await readResponses(socket, 1); // 100 Continue: the request is in flight
+    await beginPlant(socket, service.token, BODY);
     const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: NEVER_MS });
     // For a few turns of the event loop, the service still accepts the connections in its queue.
     while (
@@ -71,8 +63,7 @@ describe('a service that stops', () => {
 
   it('refuses with 50302 the requests that are still in flight at the deadline', async () => {
     const socket = await openConnection(service.port);
-    socket.write(head());
-    await readResponses(socket, 1);
+    await beginPlant(socket, service.token, BODY);
     const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: 0 });
     const [response] = await readResponses(socket);
     expect(response).toMatchObject({ status: 503, headers: { connection: 'close' } });

@@ -18,7 +18,7 @@ import { end, runService, stop, urlOf } from './setup/built-service.js';
 import { runCommand, type Command } from './setup/command.js';
 import { makeDataDir } from './setup/data-dir.js';
 import { fetchDocumented, noResponse } from './setup/fetch-documented.js';
-import { bodyOf, openConnection, plantHead, readResponses } from './setup/raw-http.js';
+import { beginPlant, bodyOf, openConnection, readResponses } from './setup/raw-http.js';
 import { until } from './setup/until.js';
 
 const MAIN = 'dist/main.js';
@@ -203,10 +203,7 @@ describe('a service on the embedded database', () => {
     const url = await urlOf(service);
     const body = '{"id":2,"name":"in flight"}';
     const socket = await openConnection(Number(new URL(url).port));
-    const length = `Content-Length: ${body.length}`;
-    const type = 'Content-Type: application/json';
-    socket.write(plantHead(token!, [type, length, 'Expect: 100-continue']));
-    expect(await readResponses(socket, 1)).toMatchObject([{ status: 100 }]);
+    await beginPlant(socket, token!, body);
     service.process.kill('SIGTERM');
     await until(() =>
       fetchDocumented(`${url}/health/live`).then(

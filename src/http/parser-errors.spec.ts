@@ -36,6 +36,16 @@ async function open(options: Parameters<typeof holdRequests>[0] = {}): Promise<v
   client.on('error', () => undefined);
 }
 
+/** Sends bytes that the server refuses, and waits until it has ended its side of the connection. */
+async function sendToEnd(bytes: string, event: string): Promise<RawResponse[]> {
+  const noticed = once(service.server, event);
+  client.write(bytes);
+  await noticed;
+  await settled();
+  expect(socket.writableEnded).toBe(true);
+  return readUnchecked(client);
+}
+
 /** Sends bytes, and reads the responses until the server closes the connection. */
 async function send(bytes: string): Promise<RawResponse[]> {
   client.write(bytes);
@@ -80,12 +90,7 @@ describe('what Node cannot parse, or would refuse by itself, is an Error and clo
       ONLY_KNOWN,
     ],
   ])('%s', async (_what, bytes, event, error, message) => {
-    const noticed = once(service.server, event);
-    client.write(bytes);
-    await noticed;
-    await settled();
-    expect(socket.writableEnded).toBe(true);
-    const responses = await readUnchecked(client);
+    const responses = await sendToEnd(bytes, event);
     expect(statusesOf(responses)).toEqual([Math.floor(error / 100)]);
     expectLast(responses[0]!, error, message);
     expect(service.started).toEqual([]);
@@ -167,12 +172,7 @@ describe('a request whose body is invalid', () => {
   it('gets the Error as its own response', async () => {
     client.write(PART);
     const { response } = await service.next();
-    const fails = once(service.server, 'clientError');
-    client.write(INVALID_PART);
-    await fails;
-    await settled();
-    expect(socket.writableEnded).toBe(true);
-    const responses = await readUnchecked(client);
+    const responses = await sendToEnd(INVALID_PART, 'clientError');
     expect(statusesOf(responses)).toEqual([400]);
     expect(responses[0]!.headers['connection']).toBe('close');
     expect(sentError(response)).toMatchObject({ code: 40000, message: NOT_HTTP });

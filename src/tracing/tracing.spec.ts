@@ -72,7 +72,7 @@ describe('lost spans', () => {
     let entries = 0;
     const logger = pino({}, { write: () => void entries++ });
     const stop = await startTracing('http://127.0.0.1:1', logger);
-    // What the SDK does for spans that cannot be sent.
+    // The SDK calls this handler when it cannot send spans.
     const lose = () => globalErrorHandler(new Error('no'));
     lose();
     jest.advanceTimersByTime(LOG_INTERVAL_MS - 1);

@@ -21,6 +21,26 @@ export function plantHead(token: string, lines: readonly string[]): string {
   ].join('\r\n');
 }
 
+/**
+ * Sends the head of a request that sends a plant, and waits until the service reads the body. The request is in flight
+ * until the test writes that.
+ *
+ * @param lines of the head, besides those about the body
+ * @throws Error when the response is not 100 Continue
+ */
+export async function beginPlant(
+  socket: Socket,
+  token: string,
+  body: string,
+  lines: readonly string[] = [],
+): Promise<void> {
+  const length = `Content-Length: ${body.length}`;
+  const aboutBody = ['Content-Type: application/json', length, 'Expect: 100-continue'];
+  socket.write(plantHead(token, [...aboutBody, ...lines]));
+  const [response] = await readResponses(socket, 1);
+  if (response?.status !== 100) throw new Error(`The response is ${response?.status}, not 100.`);
+}
+
 /** Opens a connection for a test that sends its own bytes. */
 export async function openConnection(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
