@@ -55,10 +55,6 @@ for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
 assert.ok(ports.includes(Service.spec.ports[0].targetPort));
 const settingOf = ({ env }, name) => Number(env.find((entry) => entry.name === name).value);
 const setting = (name) => settingOf(container, name);
-assert.ok(
-  setting('SHUTDOWN_DELAY_MS') + setting('SHUTDOWN_TIMEOUT_MS') <
-    Deployment.spec.template.spec.terminationGracePeriodSeconds * 1000,
-);
 
 const { startupProbe, readinessProbe } = container;
 assert.ok(
