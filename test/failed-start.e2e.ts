@@ -181,13 +181,13 @@ describe('a start that cannot succeed', () => {
     },
   );
 
-  it.each(['', 'export '])(
-    'a .env with a value that would be cut at a #: the message names the variable and no part of the value ("%sDATABASE_URL=")',
-    async (prefix) => {
+  it.each(['DATABASE_URL=', 'export DATABASE_URL=', 'DATABASE_URL = '])(
+    'a .env with a value that would be cut at a #: the message names the variable and no part of the value ("%s")',
+    async (beginning) => {
       const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
       await writeFile(
         join(dir, '.env'),
-        `PORT=0 # any\n${prefix}DATABASE_URL=postgres://me:2024#hunter2@db/x\n`,
+        `PORT=0 # any\n${beginning}postgres://me:2024#hunter2@db/x\n`,
       );
       const command = attempt([MAIN], {}, dir);
       expect(await command.exit()).toBe(1);

@@ -419,10 +419,13 @@ describe('a service that stops', () => {
     socket.write(body);
     expect(await readResponses(socket)).toMatchObject([{ status: 200 }]);
     expect(await command.exit()).toBe(0);
-    const names = collector.spans
-      .filter((span) => span.traceId === traceId)
-      .map(({ name }) => name);
-    expect(names).toEqual(expect.arrayContaining(['POST /plants', 'body', 'store']));
+    const spans = collector.spans.filter((span) => span.traceId === traceId);
+    const names = spans.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['POST /plants', 'body', 'store', 'postgres']));
+    expect(spans.flatMap(({ attributes }) => attributes)).toContainEqual({
+      key: 'db.query.text',
+      value: { stringValue: expect.stringContaining('INSERT INTO plants') },
+    });
   });
 });
 

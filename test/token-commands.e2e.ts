@@ -67,6 +67,7 @@ describe('the token commands, beside a running service', () => {
 
   it.each([
     ['of 101 characters', 'x'.repeat(101)],
+    ['without a letter or a digit', '* _ *'],
     ['with a line break', 'a\nb'],
     ['that would change the colours of a terminal', 'a\u001b[31m'],
     ['with an invisible character', 'a\u200b'],
@@ -121,6 +122,28 @@ describe('the token commands, beside a running service', () => {
     expect((await list()).map((row) => row['status'])).toEqual(['revoked', 'revoked', 'revoked']);
   });
 
+  it('revoke takes all its words for one name', async () => {
+    await token('create', 'green');
+    await token('create', 'green house');
+    expect(await token('revoke', 'green', 'house', '--yes')).toMatchObject({ exitCode: 0 });
+    expect(await list()).toMatchObject([
+      { name: 'green', status: 'live' },
+      { name: 'green house', status: 'revoked' },
+    ]);
+  });
+
+  it('revoke says that a token which was cut off or mistyped is not a whole one', async () => {
+    for (const text of [
+      generateAccessToken().slice(0, -1),
+      `${generateAccessToken()}`.slice(0, 20),
+    ]) {
+      const { stderr } = await token('revoke', text, '--yes');
+      expect(stderr).toMatch(
+        /^This is not a whole token: .+ Paste all of it, or use its name or id\./,
+      );
+    }
+  });
+
   it('revoke asks for a confirmation, and does nothing without a terminal', async () => {
     await token('create', 'greenhouse');
     expect(await token('revoke', 'greenhouse')).toMatchObject({
@@ -134,6 +157,7 @@ describe('the token commands, beside a running service', () => {
   it.each([
     ['y', 0, 'revoked'],
     ['yes', 0, 'revoked'],
+    ['YES', 0, 'revoked'],
     ['n', 1, 'live'],
     ['not yet', 1, 'live'],
     ['', 1, 'live'],

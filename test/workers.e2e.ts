@@ -1,9 +1,10 @@
+import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { readConfig } from '../src/config/config.js';
 import { prepareDatabase } from '../src/database/prepare-database.js';
-import { end, runService, stop, stopUnderLoad, urlOf } from './setup/built-service.js';
+import { end, runService, stopUnderLoad, urlOf } from './setup/built-service.js';
 import { untilIdleAt } from './setup/clean-state.js';
 import { startCollector } from './setup/collector.js';
 import { runCommand, runProgram, type Command } from './setup/command.js';
@@ -110,6 +111,8 @@ async function waitForMetrics(socket: Socket, lines: string[]): Promise<void> {
   }
 }
 
+const traceparent = (traceId: string) => `Traceparent: 00-${traceId}-${'3'.repeat(16)}-01`;
+
 const bodyOf = (id: number) => `{"id":${id},"name":"in flight"}`;
 
 /** Sends the head of a request on each connection, to be finished later. */
@@ -163,6 +166,14 @@ describeOnLinux('several workers', () => {
     expect(statuses.filter((status) => status === 400)).toHaveLength(ids.length);
     for (const socket of sockets) {
       await waitForMetrics(socket, [...counted, 'plant_store_worker_restarts_total 0']);
+    }
+  });
+
+  it('have none of their settings in their command line, which everybody on the machine can read', async () => {
+    for (const worker of await childrenOf(service.pid)) {
+      const commandLine = await readFile(`/proc/${worker}/cmdline`, 'utf8');
+      expect(commandLine).toContain('worker.js');
+      expect(commandLine).not.toContain('postgres:');
     }
   });
 
@@ -245,16 +256,27 @@ describeOnLinux('several workers', () => {
 describeOnLinux('several workers with a collector', () => {
   it('each send the traces of their requests, the last ones when they stop', async () => {
     const collector = await startCollector();
-    const service = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+    const service = await start({
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      DATABASE_TIMEOUT_MS: '20000',
+      SHUTDOWN_TIMEOUT_MS: NEVER_MS,
+    });
     const traceIds = ['1'.repeat(32), '2'.repeat(32)];
     for (const [i, socket] of (await connectToBoth(service)).entries()) {
-      socket.write(
-        `GET /health/live HTTP/1.1\r\nHost: x\r\nTraceparent: 00-${traceIds[i]!}-${'3'.repeat(16)}-01\r\n\r\n`,
-      );
+      socket.write(`GET /health/live HTTP/1.1\r\nHost: x\r\n${traceparent(traceIds[i]!)}\r\n\r\n`);
       expect(await readResponses(socket, 1)).toMatchObject([{ status: 200 }]);
     }
-    await stop(service);
-    expect(collector.spans.map(({ traceId }) => traceId)).toEqual(expect.arrayContaining(traceIds));
+    const [inFlight] = await connectToBoth(service);
+    const traceOfLast = '4'.repeat(32);
+    await beginPlant(inFlight, token, bodyOf(4000), [traceparent(traceOfLast)]);
+    service.command.process.kill('SIGTERM');
+    await refusesConnections(service.port);
+    inFlight.write(bodyOf(4000));
+    expect(await readResponses(inFlight)).toMatchObject([{ status: 200 }]);
+    expect(await service.command.exit()).toBe(0);
+    expect(collector.spans.map(({ traceId }) => traceId)).toEqual(
+      expect.arrayContaining([...traceIds, traceOfLast]),
+    );
     collector.server.close();
   });
 });

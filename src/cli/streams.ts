@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { fstatSync, statSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
@@ -23,7 +24,10 @@ export async function confirm({ stdin, stderr }: Streams, warning: string): Prom
   }
   const prompt = createInterface({ input: stdin, output: stderr });
   try {
-    const reply = await prompt.question(`${warning} Go on? [y/N] `).catch(() => 'no');
+    // Ctrl+D rejects the question where standard error is a terminal, too; elsewhere, it only ends the input.
+    const ended = once(prompt, 'close').then(() => 'no');
+    const question = prompt.question(`${warning} Go on? [y/N] `).catch(() => 'no');
+    const reply = await Promise.race([question, ended]);
     if (!/^y(es)?$/i.test(reply.trim())) throw new CommandError('Nothing was changed.');
   } finally {
     prompt.close();

@@ -67,6 +67,9 @@ describe('WorkerMetrics', () => {
       seconds_count: 31,
       'seconds_bucket{le="2"}': 31,
     });
+    metrics.end(2);
+    metrics.update(2, await snapshotOf(5));
+    expect(await valuesOf(metrics)).toMatchObject({ 'requests_total{kind="a"}': 36, pending: 15 });
   });
 
   it('shows the same sum of fractions in whatever order workers end and are replaced', async () => {

@@ -1,8 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { EventEmitter } from 'node:events';
+import { createServer } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { pino } from 'pino';
 import { importWithGlobalTimers } from '../../test/setup/held-waits.js';
+import { closeServers, openServer } from '../../test/setup/open-server.js';
 import { chainsSettled, settled } from '../../test/setup/settled.js';
 import { readConfig } from '../config/config.js';
 import type { ToPrimary } from './messages.js';
@@ -52,17 +54,7 @@ describe('the primary of two workers', () => {
     children = [];
     entries = [];
     exitListeners = process.listeners('exit');
-    const config = readConfig({
-      PORT: '0',
-      WEB_CONCURRENCY: '2',
-      SHUTDOWN_DELAY_MS: String(DELAY_MS),
-      SHUTDOWN_TIMEOUT_MS: String(TIMEOUT_MS),
-    });
-    const write = (line: string) => void entries.push((JSON.parse(line) as { msg: string }).msg);
-    workers = new Workers(
-      { ...config, database: { ...config.database, url: '' } },
-      pino({}, { write }),
-    );
+    workers = workersWith({ PORT: '0' });
   });
   afterEach(() => {
     jest.useRealTimers();
@@ -70,6 +62,30 @@ describe('the primary of two workers', () => {
       if (!exitListeners.includes(listener)) process.off('exit', listener);
     }
   });
+
+  function workersWith(settings: Record<string, string>): InstanceType<typeof Workers> {
+    const config = readConfig({
+      WEB_CONCURRENCY: '2',
+      SHUTDOWN_DELAY_MS: String(DELAY_MS),
+      SHUTDOWN_TIMEOUT_MS: String(TIMEOUT_MS),
+      ...settings,
+    });
+    const write = (line: string) => void entries.push((JSON.parse(line) as { msg: string }).msg);
+    return new Workers(
+      { ...config, database: { ...config.database, url: '' } },
+      pino({}, { write }),
+    );
+  }
+
+  /** @returns what the primary sends to a worker that asks for the metrics of all */
+  async function scrape(worker: Child): Promise<string> {
+    const sent = worker.send.mock.calls.length;
+    worker.report({ type: 'scrape' });
+    while (worker.send.mock.calls.length === sent) await settled();
+    const [message] = worker.send.mock.lastCall as [{ type: string; text: string }];
+    expect(message.type).toBe('metrics');
+    return message.text;
+  }
 
   /** Waits, in turns of the event loop, for the worker of this number. */
   async function child(worker: number): Promise<Child> {
@@ -96,11 +112,24 @@ describe('the primary of two workers', () => {
     first.report({ type: 'failed', reason: 'The reason.' });
     first.end(1);
     await expect(started).rejects.toThrow(/^The reason\.$/);
+    expect(children).toHaveLength(1);
+  });
+
+  it('starts no worker if another program took the address while the service waited for the database', async () => {
+    const port = await openServer(createServer());
+    const late = workersWith({ PORT: String(port) });
+    await expect(late.start()).rejects.toMatchObject({ code: 'EADDRINUSE', port });
+    expect(children).toEqual([]);
+    await closeServers();
   });
 
   it('has started when both workers listen', async () => {
     let hasStarted = false;
     void workers.start().then(() => (hasStarted = true));
+    await child(1);
+    await chainsSettled();
+    // An error that all workers would meet is reported by the first one alone.
+    expect(children).toHaveLength(1);
     await listen(1);
     await child(2);
     await chainsSettled();
@@ -119,6 +148,7 @@ describe('the primary of two workers', () => {
     jest.advanceTimersByTime(100);
     await listen(3);
     expect(await started).toBe(ADDRESS);
+    expect(await scrape(children[0]!)).toMatch(/^plant_store_worker_restarts_total 1$/m);
   });
 
   it.each([
@@ -170,12 +200,9 @@ describe('the primary of two workers', () => {
 
   it('adds its own metrics to those of the workers', async () => {
     const [first] = await start();
-    first.report({ type: 'scrape' });
-    while (first.send.mock.calls.length < 2) await settled();
-    const [message] = first.send.mock.lastCall as [{ type: string; text: string }];
-    expect(message.type).toBe('metrics');
-    expect(message.text).toMatch(/^process_resident_memory_bytes \d+$/m);
-    expect(message.text).toMatch(/^nodejs_heap_size_used_bytes \d+$/m);
+    const metrics = await scrape(first);
+    expect(metrics).toMatch(/^process_resident_memory_bytes \d+$/m);
+    expect(metrics).toMatch(/^nodejs_heap_size_used_bytes \d+$/m);
   });
 
   it('kills workers that run five seconds after all time-outs of the stop', async () => {

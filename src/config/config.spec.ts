@@ -91,6 +91,13 @@ describe('readConfig', () => {
     expect(readConfig({ BODY_LIMIT: text }).http.bodyLimit).toBe(bytes);
   });
 
+  it.each(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const)(
+    'accepts the log level %s',
+    (level) => {
+      expect(readConfig({ LOG_LEVEL: level }).log.level).toBe(level);
+    },
+  );
+
   it('drops the slash at the end of BASE_URL, because every path starts with a slash', () => {
     expect(readConfig({ BASE_URL: 'https://example.org/store/' }).baseUrl).toBe(
       'https://example.org/store',
@@ -121,6 +128,8 @@ describe('readConfig', () => {
     ['HOST', 'secret..org'],
     ['HOST', 'h'.repeat(254)],
     ['METRICS_TOKEN_SHA256', 'secret'],
+    ['METRICS_TOKEN_SHA256', `${'ab'.repeat(32)}c`],
+    ['METRICS_TOKEN_SHA256', `c${'ab'.repeat(32)}`],
     ['OIDC_ISSUER', 'http://localhost:80@secret.example.org'],
     ['LOG_LEVEL', 'secret'],
     ['DATABASE_TIMEOUT_MS', 'secret'],
@@ -175,13 +184,17 @@ describe('readConfig', () => {
     });
   });
 
-  it.each(['http://login.example.org', 'ftp://localhost', 'ws://127.0.0.1', 'localhost'])(
-    'refuses the issuer %s: whoever is on the way could replace its keys',
-    (issuer) => {
-      const read = () => readConfig({ OIDC_ISSUER: issuer, OIDC_AUDIENCE: 'plants' });
-      expect(read).toThrow(/^OIDC_ISSUER must be an https:\/\/ address$/);
-    },
-  );
+  it.each([
+    'http://login.example.org',
+    'http://localhost.example.org',
+    'http://127.0.0.1.example.org',
+    'ftp://localhost',
+    'ws://127.0.0.1',
+    'localhost',
+  ])('refuses the issuer %s: whoever is on the way could replace its keys', (issuer) => {
+    const read = () => readConfig({ OIDC_ISSUER: issuer, OIDC_AUDIENCE: 'plants' });
+    expect(read).toThrow(/^OIDC_ISSUER must be an https:\/\/ address$/);
+  });
 
   it.each([
     [{ OIDC_ISSUER: 'https://a' }, 'OIDC_AUDIENCE must be set with OIDC_ISSUER'],

@@ -151,20 +151,30 @@ describe('DATABASE_URL', () => {
     'sslmode=%s verifies the server, as pg does, without a warning',
     (mode) => {
       const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
-      expect(read(`postgres://db/plants?sslmode=${mode}&options=-c a=b`)).toMatchObject({
-        ssl: {},
-        options: '-c a=b',
-      });
+      for (const parameters of [
+        `sslmode=${mode}&options=-c a=b`,
+        `options=-c a=b&sslmode=${mode}`,
+      ]) {
+        const { ssl, options } = read(`postgres://db/plants?${parameters}`);
+        expect({ ssl, options }).toEqual({ ssl: {}, options: '-c a=b' });
+      }
       expect(warn).not.toHaveBeenCalled();
       warn.mockRestore();
     },
   );
 
-  it('with uselibpqcompat=true, sslmode has the same meaning as in libpq', () => {
-    expect(read('postgres://db/plants?uselibpqcompat=true&sslmode=require').ssl).toEqual({
+  it('sslmode=no-verify does not verify the server', () => {
+    expect(read('postgres://db/plants?sslmode=no-verify').ssl).toEqual({
       rejectUnauthorized: false,
     });
   });
+
+  it.each(['uselibpqcompat=true&sslmode=require', 'sslmode=require&uselibpqcompat=true'])(
+    'with %s, sslmode has the same meaning as in libpq',
+    (parameters) => {
+      expect(read(`postgres://db/plants?${parameters}`).ssl).toEqual({ rejectUnauthorized: false });
+    },
+  );
 });
 
 function messageOf(url: string): string {

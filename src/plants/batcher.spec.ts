@@ -107,6 +107,19 @@ describe('items that are sent in batches', () => {
     await finish(2);
     expect(outcomes).toEqual([10, 20, 30, OVERLOADED, 50]);
   });
+
+  it('are refused while the items that wait to be sent alone fill the queue', async () => {
+    const { add, fail, finish, outcomes } = controlledBatcher({ queued: 2 });
+    await add(1);
+    await add(2, 3);
+    await finish(0);
+    await add(4);
+    await fail(1, new Error('one of them'));
+    await add(5);
+    expect(outcomes).toEqual([10, 'waiting', 'waiting', 'waiting', OVERLOADED]);
+    for (const batch of [2, 3, 4]) await finish(batch);
+    expect(outcomes).toEqual([10, 20, 30, 40, OVERLOADED]);
+  });
 });
 
 describe('the time of an item in the queue', () => {

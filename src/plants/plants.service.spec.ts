@@ -76,6 +76,33 @@ describe('creating plants', () => {
     expect(await outcomes()).toEqual({ created: 1, refused: 1 });
   });
 
+  it('keeps ids apart that differ in a digit which JavaScript numbers do not have', async () => {
+    const [even, odd, next] = [9223372036854775806n, 9223372036854775807n, 9223372036854775805n];
+    expect(await create({ id: even, name: 'a' }, { id: odd, name: 'b' })).toEqual([
+      { name: 'a' },
+      { name: 'b' },
+    ]);
+    expect(await create({ id: even, name: 'a' }, { id: next, name: 'c' })).toEqual([
+      { name: 'a' },
+      { name: 'c' },
+    ]);
+    expect(await database.stored()).toEqual([
+      { id: String(next), name: 'c', tag: null },
+      { id: String(even), name: 'a', tag: null },
+      { id: String(odd), name: 'b', tag: null },
+    ]);
+    expect(await outcomes()).toEqual({ created: 3, repeated: 1 });
+    const [error] = await create({ id: odd, name: 'x' });
+    expect((error as Error).message).toContain(`The id ${odd} belongs`);
+  });
+
+  it('takes texts for different ones whose characters are equivalent, but not the same', async () => {
+    const [composed, decomposed] = ['\u00e9', 'e\u0301'];
+    await create({ id: 1n, name: composed, tag: composed });
+    expect(await create({ id: 1n, name: decomposed, tag: composed })).toEqual([REFUSED]);
+    expect(await create({ id: 1n, name: composed, tag: decomposed })).toEqual([REFUSED]);
+  });
+
   it('takes an empty tag for another one than none', async () => {
     await create({ id: 1n, name: 'a' });
     expect(await create({ id: 1n, name: 'a', tag: '' })).toEqual([REFUSED]);

@@ -91,12 +91,13 @@ describe('the end of tracing', () => {
   it('waits a second, and no longer, for a collector that does not respond', async () => {
     const collector = createServer();
     const received = once(collector, 'request');
-    const endpoint = `http://127.0.0.1:${await openServer(collector)}`;
+    const endpoint = `http://127.0.0.1:${await openServer(collector)}/collector`;
     const stop = await startTracing(endpoint, pino({ level: 'silent' }));
     startSpan().end();
     let hasEnded = false;
     void stop().then(() => (hasEnded = true));
-    const [, response] = (await received) as [IncomingMessage, ServerResponse];
+    const [request, response] = (await received) as [IncomingMessage, ServerResponse];
+    expect(request.url).toBe('/collector/v1/traces');
     await pass(FLUSH_TIMEOUT_MS - 1);
     expect(hasEnded).toBe(false);
     await pass(1);

@@ -12,6 +12,7 @@ interface OtlpSpan {
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
   readonly status: { readonly code: number };
+  readonly attributes: readonly { readonly key: string; readonly value: unknown }[];
 }
 
 /** A collector's view of a service: its spans, and the attributes that it gives itself. */

@@ -84,5 +84,15 @@ describe('InFlight', () => {
       expect(await accept(16 * 7)).toBe(8);
       expect(await accept(16 * 2)).toBe(9);
     });
+
+    it('is halved once for requests that are refused together', async () => {
+      expect(await accept(8)).toBe(16);
+      for (const _refused of [1, 2, 3]) inFlight.pause(1);
+      await pass(1000);
+      expect(await accept(8)).toBe(8);
+      inFlight.pause(1);
+      await pass(1000);
+      expect(await accept(4)).toBe(4);
+    });
   });
 });

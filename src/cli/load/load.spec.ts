@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { closeServers, openServer } from '../../../test/setup/open-server.js';
@@ -11,6 +11,32 @@ import { readPlantLines } from './plant-lines.js';
 import { RefusedLines } from './refused-lines.js';
 
 const PLANT = '{"id":1,"name":"a"}';
+
+describe('Load', () => {
+  afterEach(closeServers);
+
+  it('reads a file as it sends it, and never the whole file', async () => {
+    const held: ServerResponse[] = [];
+    let respond = (response: ServerResponse): void => void held.push(response);
+    const server = createServer((request, response) => {
+      void once(request.resume(), 'end').then(() => respond(response));
+    });
+    const client = new PlantClient(new URL(`http://127.0.0.1:${await openServer(server)}`), 'x');
+    const progress = new LoadProgress(new PassThrough(), undefined);
+    const refused = new RefusedLines('/nowhere/plants.refused.csv', false, undefined);
+    let lines = 0;
+    const file = async function* () {
+      while (lines++ < 1000) yield await Promise.resolve(Buffer.from(`${PLANT}\n`));
+    };
+    const done = new Load(client, progress, refused).run(readPlantLines(file(), 'plants'));
+    await until(() => held.length === 8);
+    expect(lines).toBeLessThan(20);
+    respond = (response) => void response.end(PLANT);
+    held.forEach(respond);
+    await done;
+    progress.stop();
+  });
+});
 
 describe('Load, after a 429 with Retry-After', () => {
   let send: jest.SpiedFunction<PlantClient['send']>;

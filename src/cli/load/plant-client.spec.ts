@@ -83,6 +83,16 @@ describe('PlantClient', () => {
     },
   );
 
+  it('after any response, waits for a service that is away', async () => {
+    await outcomeOf(503, ERROR);
+    respond = (response) => response.destroy();
+    expect(await client.send(PLANT)).toEqual({
+      kind: 'unknown',
+      reason: expect.stringMatching(/^no response \(.+\)$/),
+      retryAfter: 1,
+    });
+  });
+
   it('throws after a 500 without an Error, which is not from a Plant Store', async () => {
     await expect(outcomeOf(500, '<h1>Broken</h1>')).rejects.toThrow(CommandError);
   });

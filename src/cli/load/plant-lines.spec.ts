@@ -9,6 +9,24 @@ const MEGABYTE = Buffer.from(`${'a'.repeat(1024 * 1024 - 1)}\n`);
 const LINE_PARTS = Array<Buffer>(3).fill(Buffer.alloc(11 * 1024 * 1024, 'a'));
 
 describe('readPlantLines', () => {
+  it.each(['CSV', 'NDJSON'])(
+    'counts the lines and the bytes of %s, also before the first plant',
+    async (format) => {
+      const lines =
+        format === 'CSV'
+          ? ['id,name', '1,é', '2,🌱']
+          : ['{"id":1,"name":"é"}', '{"id":2,"name":"🌱"}'];
+      const blocks = ['\n', '\n', '\n', ...lines.map((line) => `${line}\n`)].map((text) =>
+        Buffer.from(text),
+      );
+      const plants = await Array.fromAsync(readPlantLines(Readable.from(blocks), 'plants'));
+      const size = Buffer.concat(blocks).length;
+      const first = format === 'CSV' ? 5 : 4;
+      expect(plants.map(({ line }) => line)).toEqual([first, first + 1]);
+      expect(plants.map(({ end }) => end)).toEqual([size - blocks.at(-1)!.length, size]);
+    },
+  );
+
   it.each([
     ['CSV', 'id,name\n1,', 2],
     ['NDJSON', '{"id":1,"name":"a"}\n{"id":2,"name":"b"}\n{"id":3,"name":"', 3],

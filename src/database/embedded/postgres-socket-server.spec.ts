@@ -115,6 +115,25 @@ describe('the socket server of the embedded Postgres', () => {
     await client.end();
   });
 
+  it('keeps other connections out of a transaction that has failed, until it ends', async () => {
+    const [first, second] = [await connect(), await connect()];
+    await first.query('BEGIN');
+    await expect(first.query('SELECT 1/0')).rejects.toThrow('division by zero');
+    const inserted = second.query('INSERT INTO numbers VALUES (2)');
+    await first.query('ROLLBACK');
+    await inserted;
+    expect(await numbers()).toEqual([{ id: 2 }]);
+    await first.end();
+    await second.end();
+  });
+
+  it('takes COPY in a value for text', async () => {
+    const client = await connect();
+    const text = 'COPY numbers FROM STDIN';
+    expect((await client.query('SELECT $1::text AS text', [text])).rows).toEqual([{ text }]);
+    await client.end();
+  });
+
   it('serves a connection after an error', async () => {
     const client = await connect();
     await expect(client.query('SELECT 1/0')).rejects.toThrow('division by zero');
