@@ -111,6 +111,16 @@ describe('logs and traces of a running service', () => {
     });
   });
 
+  it('no entry has the bytes that could not be parsed, with the token among them', async () => {
+    const request = `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nbroken\r\n\r\n`;
+    const { headers } = await sendRaw(Number(new URL(url).port), request);
+    expect(await entryOf(headers['x-request-id']!)).toMatchObject({ error: 40000 });
+    const secret = token.slice('plantstore_'.length);
+    expect(service.stdout + service.stderr).not.toContain(secret);
+    expect(service.stdout).not.toContain(Buffer.from(secret).toString('hex'));
+    expect(service.stdout).not.toContain([...Buffer.from(secret)].join());
+  });
+
   it('in an outage, the log entry of each request is short, and the cause is logged less often, with a count', async () => {
     const ids = Array.from({ length: 30 }, (_, i) => `outage-${i}`);
     proxy.cut();

@@ -1,6 +1,6 @@
 import type { Application } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sendRaw } from './setup/raw-http.js';
+import { openConnection, plantHead, readResponses, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 let service: TestService;
@@ -167,4 +167,41 @@ describe('every route needs a token', () => {
     expect(response.headers.get('content-type')).toContain('text/plain');
     expect(response.body).toContain('process_cpu_seconds_total');
   });
+});
+
+describe('a connection', () => {
+  const LIVE = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
+
+  it('may send any number of requests', async () => {
+    const socket = await openConnection(service.port);
+    const statuses: number[] = [];
+    for (let i = 0; i < 150; i++) {
+      socket.write(LIVE.repeat(10));
+      statuses.push(...(await readResponses(socket, 10)).map(({ status }) => status));
+    }
+    socket.destroy();
+    expect(statuses).toEqual(Array(1500).fill(200));
+  });
+
+  // RFC 9110 section 7.8: a server may ignore it. Java's client sends it with its first request.
+  it('stays as it is when a client offers another protocol', async () => {
+    const socket = await openConnection(service.port);
+    const body = '{"id":1,"name":"a"}';
+    const offer = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAEA'];
+    const about = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+    socket.write(plantHead(service.token, [...offer, ...about]) + body);
+    expect(await readResponses(socket, 1)).toMatchObject([{ status: 200 }]);
+    socket.write(LIVE);
+    expect(await readResponses(socket, 1)).toMatchObject([{ status: 200 }]);
+    socket.destroy();
+  });
+});
+
+it('the files of the page are checked for a new version at each visit', async () => {
+  for (const file of ['page.js', 'page.css', 'swagger-ui-bundle.js', 'swagger-ui.css']) {
+    const { status, headers } = await service.request(`/docs/${file}`);
+    expect({ file, status }).toEqual({ file, status: 200 });
+    expect(headers.get('cache-control')).toBe('public, max-age=0');
+    expect(headers.get('last-modified')).toMatch(/ GMT$/);
+  }
 });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { stopApp } from '../src/shutdown.js';
 import { replaceWaits } from './setup/held-waits.js';
-import { beginPlant, openConnection, readResponses } from './setup/raw-http.js';
+import { beginPlant, openConnection, readResponses, sendRaw } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
 /** Longer than any test. */
@@ -53,9 +53,14 @@ describe('a service that stops', () => {
     const restoreWaits = replaceWaits(() => delay.promise);
     const stopped = stopApp(service.app, { shutdownDelay: 300, shutdownTimeout: NEVER_MS });
     restoreWaits();
+    // The reason is the stop, also while the database hangs.
+    service.proxy.freeze();
     const ready = await service.request('/health/ready');
+    service.proxy.restore();
     expect(ready).toMatchObject({ status: 503, body: { error: 50302 } });
     expect(ready.headers.get('connection')).toBe('close');
+    const bad = await sendRaw(service.port, 'GET /health/live HTTP/1.1\r\nHost: a/b\r\n\r\n');
+    expect(bad).toMatchObject({ status: 400, headers: { connection: 'close' } });
     expect(await service.post(BODY)).toMatchObject({ status: 200 });
     delay.resolve();
     await stopped;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import {
   findAccessTokens,
   generateAccessToken,
@@ -18,8 +18,15 @@ describe('access tokens', () => {
     }
   });
 
-  it('never repeat', () => {
+  it('are well-formed if an earlier version made them', () => {
+    const token = 'plantstore_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG07cCaD';
+    expect(isWellFormedAccessToken(token)).toBe(true);
+  });
+
+  it('never repeat, also if Math.random does, whose numbers can be predicted', () => {
+    const random = jest.spyOn(Math, 'random').mockReturnValue(0.5);
     const tokens = Array.from({ length: 1000 }, generateAccessToken);
+    random.mockRestore();
     expect(new Set(tokens).size).toBe(tokens.length);
   });
 

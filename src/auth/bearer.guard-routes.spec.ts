@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { startGuarded, type Guarded } from '../../test/setup/guarded.js';
-import { METRICS_TOKEN } from '../../test/setup/metrics.js';
+import { METRICS_SETTING, METRICS_TOKEN } from '../../test/setup/metrics.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ForMetricsToken } from './metrics-token.decorator.js';
 import { Public } from './public.decorator.js';
@@ -54,6 +54,14 @@ describe('the metrics token', () => {
   }
 
   it('opens a route that is made for it, without a caller', async () => {
+    expect(
+      await guarded.callerOf(`Bearer ${METRICS_TOKEN}`, { controller: Metrics }),
+    ).toBeUndefined();
+  });
+
+  it('may be set as a hash in capital letters', async () => {
+    const hash = METRICS_SETTING.METRICS_TOKEN_SHA256.toUpperCase();
+    guarded.reset({ METRICS_TOKEN_SHA256: hash });
     expect(
       await guarded.callerOf(`Bearer ${METRICS_TOKEN}`, { controller: Metrics }),
     ).toBeUndefined();

@@ -76,6 +76,8 @@ describe('the verifier of tokens', () => {
       await verify(token);
       expect(findCached(token)).toEqual(VALID);
       expect(findCached(await issuer.sign())).toBeUndefined();
+      expect(findCached(token.toLowerCase())).toBeUndefined();
+      expect(findCached(token.slice(0, -1))).toBeUndefined();
     });
 
     it('for four seconds, which begin with the look-up and not with its end', async () => {
@@ -144,6 +146,17 @@ describe('the verifier of tokens', () => {
         { reason: { code: ErrorCode.overloaded } },
       ]);
       expect(await verify(tokens[2]!)).toEqual(VALID);
+    });
+
+    it('of one kind while the issuer, which judges those of another kind, hangs', async () => {
+      open({ MAX_PENDING_REQUESTS: '1' });
+      const token = await issuer.sign();
+      const release = issuer.hold();
+      const verdict = verify(token);
+      expect(await verify('of another kind')).toBeUndefined();
+      expect(await opened.lookUps()).toBe(1);
+      release();
+      expect(await verdict).toEqual(VALID);
     });
   });
 });

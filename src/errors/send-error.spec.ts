@@ -28,3 +28,20 @@ it('an error after the response began closes the connection, so that the respons
   server.close();
   await once(server, 'close');
 });
+
+it('an error for a client that is gone is not sent, and does not count as sent', async () => {
+  let sent: unknown;
+  const server = createServer((incoming, response) => {
+    response.destroy();
+    sendError(incoming, response, internal(new Error('any')));
+    sent = sentError(response);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  await expect(once(request({ port, host: '127.0.0.1' }).end(), 'response')).rejects.toMatchObject({
+    code: 'ECONNRESET',
+  });
+  expect(sent).toBeUndefined();
+  server.close();
+  await once(server, 'close');
+});
