@@ -46,6 +46,8 @@ for (const { matchLabelKeys } of Deployment.spec.template.spec.topologySpreadCon
 assert.notDeepEqual(podLabels(Job), podLabels(Deployment), 'the service must not send to the job');
 assert.equal(HorizontalPodAutoscaler.spec.scaleTargetRef.name, Deployment.metadata.name);
 assert.equal(Deployment.spec.replicas, undefined, 'the autoscaler owns the number of replicas');
+const { maxSurge, maxUnavailable } = Deployment.spec.strategy.rollingUpdate;
+assert.ok(maxSurge !== 0 || maxUnavailable !== 0, 'no pod could ever be replaced');
 
 const [container] = Deployment.spec.template.spec.containers;
 const ports = container.ports.map(({ name }) => name);

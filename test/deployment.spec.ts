@@ -13,6 +13,17 @@ const read = (file: string): unknown => parse(textOf(file), { merge: true });
 const defaultOf = (name: 'DATABASE_TIMEOUT_MS' | 'SHUTDOWN_DELAY_MS' | 'SHUTDOWN_TIMEOUT_MS') =>
   settings.shape[name].parse(undefined);
 
+const operations = textOf('docs/operations.md').replaceAll(/\s+/g, ' ');
+
+/** What docs/operations.md, as one line, has in the groups of a pattern. */
+function documented(pattern: RegExp): string[] {
+  const match = pattern.exec(operations);
+  if (match === null) throw new Error(`docs/operations.md has no ${String(pattern)}`);
+  return match.slice(1);
+}
+
+const numberOf = (word: string) => ['no', 'one', 'two', 'three', 'four'].indexOf(word);
+
 /** The last second each for the database and the traces: see "Bounds" in docs/operations.md. */
 const CLOSING_MS = 2000;
 
@@ -26,10 +37,35 @@ const withSetting = (name: string, value: string) => ({
   env: expect.arrayContaining([{ name, value }]),
 });
 
+interface Workload {
+  spec: {
+    template: {
+      spec: {
+        terminationGracePeriodSeconds: number;
+        containers: [
+          {
+            image: string;
+            env: { name: string; value: string }[];
+            readinessProbe: { periodSeconds: number; failureThreshold: number };
+            resources: Record<'requests' | 'limits', { memory: string }>;
+          },
+        ];
+      };
+    };
+  };
+}
+
+const podOf = (file: string) => (read(`deploy/kubernetes/${file}`) as Workload).spec.template.spec;
+
 describe('the Kubernetes files, as docs/operations.md promises', () => {
-  const [, least, most] = /autoscaler from (\d+) to (\d+)/.exec(
-    textOf('docs/operations.md').replaceAll(/\s+/g, ' '),
-  )!;
+  const [least, most] = documented(/autoscaler from (\d+) to (\d+)/);
+  const [minutes] = documented(/waits for it for (\d+) minutes \(`DATABASE_START_TIMEOUT_MS`/);
+  const [tolerance] = documented(
+    /`READINESS_TOLERANCE_MS`.{0,200} Kubernetes files have (\d+) s\./,
+  );
+  const [namespace, secret] = documented(/kubectl -n (\S+) create secret generic (\S+) /);
+  const [deployment] = documented(/kubectl -n \S+ exec deploy\/(\S+) -- \.\/plant-store/);
+  const [imageFile] = documented(/Set the image in `(\S+)`/);
 
   it.each([
     [
@@ -49,6 +85,33 @@ describe('the Kubernetes files, as docs/operations.md promises', () => {
       'a rolling update never has fewer instances than before',
       'deployment.yaml',
       { spec: { strategy: { rollingUpdate: { maxUnavailable: 0 } } } },
+    ],
+    ['the command for tokens finds a pod', 'deployment.yaml', { metadata: { name: deployment } }],
+    [
+      `a pod that starts waits for the database for ${minutes} minutes`,
+      'deployment.yaml',
+      inPod(withSetting('DATABASE_START_TIMEOUT_MS', String(Number(minutes) * 60_000))),
+    ],
+    [
+      `a fail-over of ${tolerance} seconds takes no requests away from a pod`,
+      'deployment.yaml',
+      inPod(withSetting('READINESS_TOLERANCE_MS', String(Number(tolerance) * 1000))),
+    ],
+    [
+      'the pods are spread over zones and machines',
+      'deployment.yaml',
+      {
+        spec: {
+          template: {
+            spec: {
+              topologySpreadConstraints: [
+                { topologyKey: 'topology.kubernetes.io/zone' },
+                { topologyKey: 'kubernetes.io/hostname' },
+              ],
+            },
+          },
+        },
+      },
     ],
     [
       'the address of a client is the one that the ingress names, and no earlier one',
@@ -124,29 +187,56 @@ describe('the Kubernetes files, as docs/operations.md promises', () => {
   });
 
   it('a pod that stops takes requests until its readiness probe has failed, and is killed only after all its time-outs', () => {
-    const { terminationGracePeriodSeconds, containers } = (
-      read('deploy/kubernetes/deployment.yaml') as {
-        spec: {
-          template: {
-            spec: {
-              terminationGracePeriodSeconds: number;
-              containers: [
-                {
-                  env: { name: string; value: string }[];
-                  readinessProbe: { periodSeconds: number; failureThreshold: number };
-                },
-              ];
-            };
-          };
-        };
-      }
-    ).spec.template.spec;
+    const { terminationGracePeriodSeconds, containers } = podOf('deployment.yaml');
     const [{ env, readinessProbe }] = containers;
     const setting = (name: string) => Number(env.find((it) => it.name === name)!.value);
     const noticed = readinessProbe.periodSeconds * readinessProbe.failureThreshold * 1000;
     expect(setting('SHUTDOWN_DELAY_MS')).toBeGreaterThan(noticed);
     expect(terminationGracePeriodSeconds * 1000).toBeGreaterThan(
       setting('SHUTDOWN_DELAY_MS') + setting('SHUTDOWN_TIMEOUT_MS') + CLOSING_MS,
+    );
+  });
+
+  it('a pod has the memory that it needs at rest, and may use what a flood of connections took', () => {
+    const [rest, flood] = documented(/(\d+) MB at rest, and a constant \d+ to (\d+) MB/);
+    const [{ resources }] = podOf('deployment.yaml').containers;
+    const bytesOf = ({ memory }: { memory: string }) =>
+      Number(/^(\d+)Mi$/.exec(memory)![1]) * 2 ** 20;
+    expect(bytesOf(resources.requests)).toBeGreaterThan(Number(rest) * 1e6);
+    expect(bytesOf(resources.limits)).toBeGreaterThan(Number(flood) * 1e6);
+  });
+
+  describe.each(['deployment.yaml', 'migration/job.yaml'])('%s', (file) => {
+    it('has the settings of the secret that the operator makes', () => {
+      expect(podOf(file).containers).toMatchObject([
+        { envFrom: [{ secretRef: { name: secret } }] },
+      ]);
+    });
+
+    it('has the image that the operator sets in one place', () => {
+      const [{ image }] = podOf(file).containers;
+      expect(read(imageFile!)).toMatchObject({ images: [{ name: image }] });
+    });
+  });
+
+  it('everything is in the namespace of the secret', () => {
+    expect(read('deploy/kubernetes/namespace.yaml')).toMatchObject({
+      metadata: { name: namespace },
+    });
+    for (const folder of ['deploy/kubernetes', 'deploy/kubernetes/migration']) {
+      expect(read(`${folder}/kustomization.yaml`)).toMatchObject({ namespace });
+    }
+  });
+
+  it('the service reaches the usual ports of the databases that are named, and of HAProxy', () => {
+    const file = 'deploy/kubernetes/network-policy.yaml';
+    const [, usual] = /the usual ports of ([^.]+)\./.exec(textOf(file).replaceAll('\n#', ''))!;
+    const named = [...usual!.matchAll(/\((\d+)\)/g)].map(([, port]) => Number(port));
+    const [haproxy] = documented(/listen postgres bind \*:(\d+) /);
+    expect(named).toContain(Number(haproxy));
+    const { spec } = read(file) as { spec: { egress: [{ ports: { port: number }[] }] } };
+    expect(spec.egress[0].ports).toEqual(
+      expect.arrayContaining(named.map((port) => ({ port, protocol: 'TCP' }))),
     );
   });
 });
@@ -156,7 +246,9 @@ interface ComposeService {
   command?: string[];
   profiles?: string[];
   environment: Record<string, string>;
-  depends_on: Record<string, { condition: string }>;
+  depends_on?: Record<string, { condition: string }>;
+  deploy: { replicas: number };
+  restart: string;
   stop_grace_period: string;
   ports?: string[];
   volumes: string[];
@@ -173,6 +265,24 @@ const plantStores = Object.entries(services).filter(
   ([, { image, command }]) => image === 'plant-store' && command === undefined,
 );
 
+/** The service for whose end another one waits. */
+const dependencyOf = ({ depends_on }: ComposeService) => services[Object.keys(depends_on!)[0]!]!;
+
+const databaseUrlOf = ({ environment }: ComposeService) => environment['DATABASE_URL']!;
+
+/** The user, the password, the host and the database of an address, whose password is a variable for Compose. */
+const URL_PARTS = /^postgres:\/\/(\w+)(?::(\$\{.+\}))?@([\w-]+):5432\/(\w+)$/;
+
+/** The ports on which the containers of an image listen. */
+const PORTS: Readonly<Record<string, string>> = {
+  'plant-store': /^EXPOSE (\d+)$/m.exec(textOf('Dockerfile'))![1]!,
+  nginx: /listen (\d+);/.exec(textOf('deploy/proxy/nginx.conf'))![1]!,
+  // Their defaults.
+  'prom/prometheus': '9090',
+  'grafana/grafana': '3000',
+};
+const portOf = ({ image }: ComposeService) => PORTS[image.split(':')[0]!];
+
 /** The folder of a container in which a service has a folder of this machine or a volume. */
 const mountOf = (service: string, source: string) =>
   services[service]!.volumes.map((it) => it.split(':')).find(([from]) => from === source)?.[1];
@@ -184,6 +294,45 @@ describe('the Compose file', () => {
     expect(ports).toEqual(ports.map(() => expect.stringMatching(/^127\.0\.0\.1:\d+:\d+$/)));
   });
 
+  const address = 'http://127\\.0\\.0\\.1:(\\d+)';
+
+  it.each([
+    ['plant-store', 'README.md', `curl -X POST ${address}/plants`, undefined],
+    ['proxy', 'docs/operations.md', `--profile scale up .*<${address}>`, 'scale'],
+    ['plant-store-sharded', 'docs/operations.md', `--profile sharded up .*<${address}>`, 'sharded'],
+    ['grafana', 'docs/operations.md', `Grafana \\(<${address}>`, 'observability'],
+    ['prometheus', 'docker-compose.yml', 'Prometheus on :(\\d+)', 'observability'],
+  ])('opens the port of %s that %s names', (name, file, pattern, profile) => {
+    const [, port] = new RegExp(pattern).exec(textOf(file))!;
+    const service = services[name]!;
+    expect(service.profiles).toEqual(profile && [profile]);
+    expect(service.ports).toEqual([`127.0.0.1:${port}:${portOf(service)}`]);
+  });
+
+  it('has as many replicas behind the proxy as docs/operations.md says', () => {
+    const [replicas] = documented(/\| (\w+) replicas behind a proxy/);
+    expect(services['plant-store-replica']!.deploy.replicas).toBe(numberOf(replicas!));
+  });
+
+  it('gives the proxy its file as the whole configuration', () => {
+    expect(textOf('deploy/proxy/nginx.conf')).toMatch(/^events \{/m);
+    expect(mountOf('proxy', './deploy/proxy/nginx.conf')).toBe('/etc/nginx/nginx.conf');
+  });
+
+  it('starts every service again when it ends, except those for whose end others wait', () => {
+    const completed = Object.values(services).flatMap(({ depends_on }) =>
+      Object.entries(depends_on ?? {})
+        .filter(([, { condition }]) => condition === 'service_completed_successfully')
+        .map(([name]) => name),
+    );
+    expect(Object.entries(services).map(([name, { restart }]) => [name, restart])).toEqual(
+      Object.keys(services).map((name) => [
+        name,
+        completed.includes(name) ? 'no' : 'unless-stopped',
+      ]),
+    );
+  });
+
   it('trusts a proxy in exactly the instances that only the proxy reaches', () => {
     const [, behind] = /server ([\w-]+):3000 resolve/.exec(textOf('deploy/proxy/nginx.conf'))!;
     expect(services[behind!]).not.toHaveProperty('ports');
@@ -193,11 +342,23 @@ describe('the Compose file', () => {
   });
 
   it.each(plantStores)('starts %s when its migration has succeeded', (_, { depends_on }) => {
-    const [[migration, { condition }]] = Object.entries(depends_on) as [
+    const [[migration, { condition }]] = Object.entries(depends_on!) as [
       [string, { condition: string }],
     ];
     expect(services[migration]!.command!.slice(0, 2)).toEqual(['./plant-store', 'migrate']);
     expect(condition).toBe('service_completed_successfully');
+  });
+
+  it.each(plantStores)('leads %s to the database that its migration prepares', (_, service) => {
+    expect(databaseUrlOf(service)).toBe(databaseUrlOf(dependencyOf(service)));
+  });
+
+  it.each(plantStores)('leads %s to a server that was made for its user', (_, service) => {
+    const [, user, password, host, database] = URL_PARTS.exec(databaseUrlOf(service))!;
+    const { environment } = services[host!]!;
+    expect(environment['POSTGRES_USER']).toBe(user);
+    expect(environment['POSTGRES_PASSWORD']).toBe(password);
+    expect(environment['POSTGRES_DB']).toBe(database);
   });
 
   it.each(plantStores)('gives %s the time that it needs to stop', (_, service) => {
@@ -211,6 +372,31 @@ describe('the Compose file', () => {
     expect(compose.volumes).toHaveProperty('postgres-data');
   });
 
+  describe('on Citus', () => {
+    const migration = dependencyOf(services['plant-store-sharded']!);
+    const [, , , coordinator] = URL_PARTS.exec(databaseUrlOf(migration))!;
+    const servers = Object.entries(services)
+      .filter(([, { image, command }]) => image.startsWith('citusdata/') && command === undefined)
+      .map(([name]) => name);
+
+    it('distributes the plants with the command of docs/operations.md', () => {
+      const [command] = documented(/distribute the plants: ```sh (\.\/plant-store [\w -]+) ```/);
+      expect(migration.command).toEqual(command!.split(' '));
+    });
+
+    it('adds all workers to the coordinator, as many as docs/operations.md says, when they are there', () => {
+      const [workers] = documented(/on Citus, (\w+) workers/);
+      expect(servers).toHaveLength(1 + numberOf(workers!));
+      const { command, environment, depends_on } = dependencyOf(migration);
+      expect(environment['PGHOST']).toBe(coordinator);
+      const added = [...command!.join('\n').matchAll(/citus_(?:set|add)_\w+\('([^']+)'/g)];
+      expect(added.map(([, name]) => name)).toEqual(servers);
+      expect(depends_on).toEqual(
+        Object.fromEntries(servers.map((name) => [name, { condition: 'service_healthy' }])),
+      );
+    });
+  });
+
   it('has a proxy that waits longer than a request may take', () => {
     const [, timeout] = /proxy_read_timeout (\w+);/.exec(textOf('deploy/proxy/nginx.conf'))!;
     // Six for a token that waits for others and then for its own statements: see "Bounds" in docs/operations.md.
@@ -220,6 +406,7 @@ describe('the Compose file', () => {
 
 describe('the monitoring of the Compose file', () => {
   const prometheus = read('deploy/prometheus/prometheus.yml') as {
+    global: { scrape_interval: string };
     rule_files: string[];
     scrape_configs: [
       {
@@ -256,6 +443,36 @@ describe('the monitoring of the Compose file', () => {
     );
   });
 
+  it('passes the hash of that token, which the operator exports, on to all instances', () => {
+    const [variable] = documented(/export (\w+)=\$\(sha256sum .* docker compose --profile observ/);
+    expect(plantStores.map(([name, { environment }]) => [name, environment[variable!]])).toEqual(
+      plantStores.map(([name]) => [name, `\${${variable}:-}`]),
+    );
+  });
+
+  it('reads the metrics twice, at least, in the shortest window of an alert', () => {
+    // rate() needs two values.
+    const windows = textOf('deploy/prometheus/alerts.yml').matchAll(/\[(\d+)m\]/g);
+    const shortest = Math.min(...[...windows].map(([, minutes]) => Number(minutes) * 60_000));
+    expect(millisecondsOf(prometheus.global.scrape_interval)).toBeLessThanOrEqual(shortest / 2);
+  });
+
+  it('has Prometheus as the source of the dashboard', () => {
+    const { datasources } = read('deploy/grafana/provisioning/datasources/prometheus.yml') as {
+      datasources: [{ url: string }];
+    };
+    const { hostname, port } = new URL(datasources[0].url);
+    expect(hostname).toBe('prometheus');
+    expect(port).toBe(portOf(services[hostname]!));
+  });
+
+  it('has a user of Grafana whose password is the one that docs/operations.md names', () => {
+    const [variable, password] = documented(/user `admin`, password `(\w+)`, by default `(\w+)`/);
+    const { environment } = services['grafana']!;
+    expect(environment).not.toHaveProperty('GF_SECURITY_ADMIN_USER');
+    expect(environment['GF_SECURITY_ADMIN_PASSWORD']).toBe(`\${${variable}:-${password}}`);
+  });
+
   it('shows the dashboard', () => {
     const provisioning = 'deploy/grafana/provisioning';
     const { providers } = read(`${provisioning}/dashboards/plant-store.yml`) as {
@@ -286,15 +503,38 @@ describe('deploy/kubernetes/migrate', () => {
     await chmod(file, 0o755);
   }
 
-  /** @param conditions the lines of shell that answer each question about the end of the job */
-  async function migrate(conditions: string): Promise<{ command: Command; calls: string[] }> {
+  type Condition = Readonly<Record<'type' | 'status' | 'message', string>>;
+  const condition = (type: string, message = '', status = 'True') => ({ type, status, message });
+
+  /** The lines of shell that answer each question about a job with these conditions, as kubectl does. */
+  function job(...conditions: Condition[]): string {
+    const members = ['type', 'status', 'message'] as const;
+    const answers = conditions.flatMap((asked) =>
+      members.flatMap((filter) =>
+        members.map((member) => {
+          const found = conditions.filter((it) => it[filter] === asked[filter]);
+          const path = `{.status.conditions[?(@.${filter}=="${asked[filter]}")].${member}}`;
+          return `*'-o jsonpath=${path}') echo '${found.map((it) => it[member]).join(' ')}' ;;`;
+        }),
+      ),
+    );
+    return `case "$*" in ${answers.join('\n')} esac`;
+  }
+
+  /**
+   * @param state the lines of shell that answer each question about the job
+   * @param log those that answer a question about its log
+   */
+  async function migrate(
+    state: string,
+    log = `echo 'the log'`,
+  ): Promise<{ command: Command; calls: string[] }> {
     await fake('sleep', '');
     await fake(
       'kubectl',
       `case "$*" in
-        *'?(@.status=='*) ${conditions} ;;
-        *message*) echo 'the reason' ;;
-        *logs*) echo 'the log' ;;
+        *' get job '*) ${state} ;;
+        *' logs '*) ${log} ;;
         *apply*) test -f migration/kustomization.yaml ;;
       esac`,
     );
@@ -305,8 +545,18 @@ describe('deploy/kubernetes/migrate', () => {
     return { command, calls: (await readFile(join(dir, 'calls'), 'utf8')).trim().split('\n') };
   }
 
+  const COMPLETE = job(
+    condition('Suspended', 'Job resumed', 'False'),
+    condition('SuccessCriteriaMet'),
+    condition('Complete'),
+  );
+  const FAILED = job(
+    condition('FailureTarget', 'the first reason'),
+    condition('Failed', 'the reason'),
+  );
+
   it('deletes the job of the release before, applies its own, and succeeds when that has completed', async () => {
-    const { command, calls } = await migrate('echo SuccessCriteriaMet Complete');
+    const { command, calls } = await migrate(COMPLETE);
     expect(calls).toEqual([
       `kubectl -n ${namespace} delete job ${metadata.name} --ignore-not-found`,
       'kubectl apply -k migration',
@@ -316,21 +566,27 @@ describe('deploy/kubernetes/migrate', () => {
   });
 
   it('ends with 1, the log and the reason when the job has failed', async () => {
-    const { command } = await migrate('echo FailureTarget Failed');
+    const { command } = await migrate(FAILED);
     expect(await command.exit()).toBe(1);
     expect(command.stderr).toBe('the log\nThe migration has failed: the reason\n');
   });
 
+  it('ends with 1 and the reason when the job has failed and its log is gone', async () => {
+    const { command } = await migrate(FAILED, `echo 'no pods' >&2; exit 1`);
+    expect(await command.exit()).toBe(1);
+    expect(command.stderr).toBe('no pods\nThe migration has failed: the reason\n');
+  });
+
   it('asks again when the job has not ended, or a question fails', async () => {
     const answers = `case $(grep -c 'get job' '${dir}/calls') in
-      1) echo FailureTarget ;; 2) exit 1 ;; *) echo Complete ;; esac`;
+      1) ${job(condition('FailureTarget'))} ;; 2) exit 1 ;; *) ${COMPLETE} ;; esac`;
     const { command, calls } = await migrate(answers);
     expect(calls.filter((call) => call.startsWith('sleep'))).toHaveLength(2);
     expect(await command.exit()).toBe(0);
   });
 
   it('gives up with 2, and not before the job has reached its own deadline', async () => {
-    const { command, calls } = await migrate('');
+    const { command, calls } = await migrate(job());
     expect(await command.exit()).toBe(2);
     const seconds = calls.map((call) => Number(/^sleep (\d+)$/.exec(call)?.[1] ?? 0));
     expect(seconds.reduce((sum, it) => sum + it)).toBeGreaterThan(spec.activeDeadlineSeconds);

@@ -1,11 +1,18 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { cp, mkdtemp, rm, stat, symlink } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { settings } from '../src/config/config.js';
+import { prepareDataDir } from '../src/database/embedded/data-dir.js';
+import { end, stop, urlOf } from './setup/built-service.js';
 import { ROOT, runProgram } from './setup/command.js';
+import { openTestDatabase } from './setup/database.js';
+import { METRICS_SETTING } from './setup/metrics.js';
 import { startService } from './setup/service.js';
 
 const dockerfile = readFileSync('Dockerfile', 'utf8');
@@ -18,17 +25,34 @@ const imageSettings = Object.fromEntries(
     .map((pair) => pair.split('=') as [string, string]),
 );
 
+/** The program of an instruction, and its arguments. */
+const commandOf = (instruction: RegExp) =>
+  JSON.parse(instruction.exec(dockerfile)![1]!) as [string, ...string[]];
+
+const HEALTH_CHECK = commandOf(/^HEALTHCHECK [^[]+(\[.+\])$/m);
+
 /** Runs the health check of the image, and returns its exit code. */
 async function check(port: number): Promise<number | null> {
-  const command = /^HEALTHCHECK [^[]+(\[.+\])$/m.exec(dockerfile)![1]!;
-  const [file, ...args] = JSON.parse(command) as [string, ...string[]];
+  const [file, ...args] = HEALTH_CHECK;
   return await runProgram(file, args, { ...imageSettings, PORT: String(port) }).exit();
 }
 
+/** The files of the project that the last stage copies into the folder of the service. */
+const copiedFiles = [
+  ...dockerfile.slice(dockerfile.lastIndexOf('\nFROM ')).matchAll(/^COPY (?:--\S+ )*(\S+) \.\//gm),
+].map(([, file]) => file!.replace('/app/', ''));
+
 describe('the image', () => {
   let server: Server | undefined;
+  let dir: string;
 
-  afterEach(() => void server?.close());
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'plant-store-image-'));
+  });
+  afterEach(async () => {
+    server?.close();
+    await rm(dir, { recursive: true });
+  });
 
   it('listens on all addresses of its container', () => {
     expect(imageSettings).toMatchObject({ HOST: '0.0.0.0' });
@@ -38,6 +62,48 @@ describe('the image', () => {
     expect(dockerfile.match(/^USER .+$/gm)).toEqual(['USER node']);
     expect(imageSettings).toMatchObject({ DATA_DIR: '/data' });
     expect(dockerfile).toMatch(/^COPY --from=build --chown=node:node \/data \/data$/m);
+  });
+
+  it('has that folder closed to others, as the service makes it', async () => {
+    const dataDir = join(dir, 'data');
+    prepareDataDir(dataDir);
+    const mode = ((await stat(dataDir)).mode & 0o777).toString(8);
+    expect(dockerfile).toMatch(new RegExp(`^RUN .*mkdir -m ${mode} /data$`, 'm'));
+  });
+
+  it('has all files that the service and its commands need, and lets signals reach the service', async () => {
+    const [program, ...args] = commandOf(/^CMD (\[.+\])$/m);
+    // Not npm, which keeps them from it.
+    expect(program).toBe('node');
+    for (const file of copiedFiles) {
+      const [source, target] = [join(ROOT, file), join(dir, file)];
+      await (file === 'node_modules'
+        ? symlink(source, target)
+        : cp(source, target, { recursive: true }));
+    }
+    const database = await openTestDatabase();
+    const env = { DATABASE_URL: database.url, PORT: '0', ...METRICS_SETTING };
+    // With traces, because they have the version of the service.
+    const traced = { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
+    const readme = readFileSync('README.md', 'utf8');
+    const [, command] = /^docker compose exec plant-store (.+)$/m.exec(readme)!;
+    const [script, ...words] = command!.split(' ');
+    const service = runProgram(program, args, traced, dir);
+    try {
+      const url = await urlOf(service);
+      const create = runProgram(script!, words, env, dir);
+      expect(await create.exit()).toBe(0);
+      await stop({ command: service, url });
+    } finally {
+      await end(service);
+      await database.close();
+    }
+  });
+
+  it('is checked at the port at which the service listens without settings', () => {
+    const port = settings.shape.PORT.parse(undefined);
+    expect(dockerfile).toMatch(new RegExp(`^EXPOSE ${port}$`, 'm'));
+    expect(HEALTH_CHECK.at(-1)).toContain(`/\${PORT:-${port}}"`);
   });
 
   it('is healthy while the service responds, and only then', async () => {
@@ -65,4 +131,12 @@ it.each([
   const script = join(ROOT, '.ci/image-tags');
   const input = gitTags.join('\n');
   expect(execFileSync(script, [version], { input, encoding: 'utf8' })).toBe(`${tags}\n`);
+});
+
+it('the image of a release is built for the processors that docs/operations.md names', () => {
+  const named = /^\*\*The image\*\* is \S+ for (\w+) and (\w+)\./m;
+  const [, ...processors] = named.exec(readFileSync('docs/operations.md', 'utf8'))!;
+  const release = readFileSync('.github/workflows/release.yml', 'utf8');
+  const [, platforms] = /docker buildx build .*--platform (\S+) /.exec(release)!;
+  expect(platforms!.split(',')).toEqual(processors.map((processor) => `linux/${processor}`));
 });

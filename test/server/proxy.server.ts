@@ -5,6 +5,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { settings } from '../../src/config/config.js';
 import { createToken, startOn, stop, stopUnderLoad } from '../setup/built-service.js';
@@ -66,6 +67,29 @@ async function startProxy(
     ),
   );
   return proxy;
+}
+
+/** Opens a port at which no connection is accepted any more: its thread is busy, and its queue is full. */
+async function openFullPort(): Promise<{ port: number; close(): Promise<void> }> {
+  const thread = new Worker(
+    `const { parentPort } = require('node:worker_threads');
+    const server = require('node:net').createServer();
+    server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+      parentPort.postMessage(server.address().port);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    });`,
+    { eval: true },
+  );
+  const [port] = (await once(thread, 'message')) as [number];
+  // Linux queues one more than the limit.
+  const queue = await Promise.all([openConnection(port), openConnection(port)]);
+  return {
+    port,
+    async close() {
+      for (const socket of queue) socket.destroy();
+      await thread.terminate();
+    },
+  };
 }
 
 it('behind the proxy of the Compose file, a rolling restart without a delay loses no request', async () => {
@@ -132,6 +156,23 @@ describe('the proxy of the Compose file', () => {
     });
     const response = await fetchDocumented(`${url}/attempts`, { method: 'POST' });
     expect(await response.text()).toBe('the other');
+  });
+
+  it('sends a POST to the next replica when the first one does not accept its connection', async () => {
+    const full = await openFullPort();
+    try {
+      const other = await openServer(createServer((_, response) => response.end('the other')));
+      const { url } = await startProxy([full.port, other], (config) =>
+        config.replace(/proxy_connect_timeout \S+;/, 'proxy_connect_timeout 1ms;'),
+      );
+      // Two, because the proxy takes turns.
+      for (let i = 0; i < 2; i++) {
+        const response = await fetchDocumented(`${url}/attempts`, { method: 'POST' });
+        expect(await response.text()).toBe('the other');
+      }
+    } finally {
+      await full.close();
+    }
   });
 
   /** Sends the head of a request for which the proxy has a response of its own. */
