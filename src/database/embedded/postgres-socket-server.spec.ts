@@ -6,6 +6,8 @@ import { PGlite } from '@electric-sql/pglite';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { makeDataDir } from '../../../test/setup/data-dir.js';
+import { settled } from '../../../test/setup/settled.js';
+import { until } from '../../../test/setup/until.js';
 import { createPostgresSocketServer } from './postgres-socket-server.js';
 
 describe('the socket server of the embedded Postgres', () => {
@@ -85,6 +87,60 @@ describe('the socket server of the embedded Postgres', () => {
     await second.end();
   });
 
+  it('rolls back the transaction of a connection that is reset, because its client left a response unread', async () => {
+    const accepted = once(server, 'connection') as Promise<[Socket]>;
+    const first = await connect();
+    first.on('error', () => undefined);
+    const [socket] = await accepted;
+    await first.query('BEGIN');
+    await first.query('INSERT INTO numbers VALUES (1)');
+    const { stream } = (first as unknown as { connection: { stream: Socket } }).connection;
+    stream.pause();
+    const sent = socket.bytesWritten;
+    // More than Node reads from a paused socket.
+    stream.write(message('Q', "SELECT repeat('x', 1000000)\0"));
+    await until(() => socket.bytesWritten > sent);
+    const reset = once(socket, 'error');
+    stream.destroy();
+    expect(await reset).toMatchObject([{ code: 'ECONNRESET' }]);
+    const second = await connect();
+    await second.query('INSERT INTO numbers VALUES (2)');
+    await second.end();
+    const third = await connect();
+    expect((await third.query('SELECT * FROM numbers')).rows).toEqual([{ id: 2 }]);
+    await third.end();
+  });
+
+  it('serves the others after a message that Postgres cannot read', async () => {
+    const client = await connect();
+    client.on('error', () => undefined);
+    const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+    // The message says that a value has a length of minus two.
+    stream.write(message('B', '\0\0\0\0\0\x01\xff\xff\xff\xfe'));
+    stream.write(message('S', ''));
+    await Promise.race([once(stream, 'data'), once(stream, 'close')]);
+    stream.destroy();
+    const other = await connect();
+    expect((await other.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+    await other.end();
+  });
+
+  it('reads messages that arrive byte by byte', async () => {
+    const socket = connectSocket(join(dir, '.s.PGSQL.5432'));
+    let received = '';
+    socket.on('data', (chunk) => (received += chunk.toString('latin1')));
+    const parameters = Buffer.from('user\0postgres\0database\0postgres\0\0');
+    const head = Buffer.alloc(8);
+    head.writeInt32BE(head.length + parameters.length);
+    head.writeInt32BE(PROTOCOL_3_0, 4);
+    for (const byte of [...head, ...parameters, ...message('Q', "SELECT 'a row'\0")]) {
+      await new Promise((resolve) => socket.write(Buffer.of(byte), resolve));
+      await settled();
+    }
+    await until(() => received.includes('a row'));
+    socket.destroy();
+  });
+
   it.each([
     ['a message shorter than its length field', Buffer.from('Q\xff\xff\xff\xff', 'latin1')],
     ['COPY, which PGlite cannot take from a client', message('Q', 'COPY numbers FROM STDIN\0')],
@@ -142,6 +198,8 @@ describe('the socket server of the embedded Postgres', () => {
     await client.end();
   });
 });
+
+const PROTOCOL_3_0 = 196608;
 
 /** A request to cancel the query of a connection: length, code, process and secret. */
 const CANCEL_REQUEST = Buffer.from(

@@ -30,14 +30,17 @@ async function serve(
   for (let unit = await units.next(); unit.done !== true; unit = await units.next()) {
     const first = unit.value;
     await takeTurn(async () => {
-      let isInTransaction = await run(database, socket, first);
-      while (isInTransaction) {
-        const next = await units.next();
-        if (next.done === true) {
-          await database.exec('ROLLBACK');
-          return;
+      let isInTransaction = true;
+      try {
+        isInTransaction = await run(database, socket, first);
+        while (isInTransaction) {
+          const next = await units.next();
+          if (next.done === true) return;
+          isInTransaction = await run(database, socket, next.value);
         }
-        isInTransaction = await run(database, socket, next.value);
+      } finally {
+        // However the connection ended: otherwise, the next one would work in this transaction, and lose its rows.
+        if (isInTransaction) await database.exec('ROLLBACK');
       }
     });
   }
