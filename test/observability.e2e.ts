@@ -97,6 +97,17 @@ describe('logs and traces of a running service', () => {
     });
   });
 
+  it('a probe has a log entry, too', async () => {
+    for (const path of ['/health/live', '/health/ready']) {
+      const requestId = `probe-${path.slice(8)}`;
+      const response = await fetchDocumented(url + path, {
+        headers: { 'x-request-id': requestId },
+      });
+      expect(response.status).toBe(200);
+      expect(await entryOf(requestId)).toMatchObject({ level: 30, route: path, status: 200 });
+    }
+  });
+
   it('a refused request is not logged as an error', async () => {
     await post('{}', { 'x-request-id': 'order-2' });
     expect(await entryOf('order-2')).toMatchObject({ level: 30, status: 400, error: 40005 });

@@ -54,6 +54,10 @@ describe('/health/ready', () => {
     expect((await ready()).status).toBe(200);
     await advance(1);
     expect((await ready()).status).toBe(503);
+    // In an outage, too, only one of many probes disturbs the database.
+    const { connections } = service.proxy;
+    for (let probe = 0; probe < 5; probe++) expect((await ready()).status).toBe(503);
+    expect(service.proxy.connections).toBe(connections);
     service.proxy.restore();
   });
 
@@ -211,6 +215,20 @@ describe('/health/ready, with a tolerance of a minute', () => {
     await service.database.query('ALTER TABLE plants RENAME TO hidden');
     expect(await ready()).toBe(503);
     await service.database.query('ALTER TABLE hidden RENAME TO plants');
+  });
+
+  it('begins anew when the database responds, whatever it says', async () => {
+    service.proxy.cut();
+    expect(await ready()).toBe(200);
+    service.proxy.restore();
+    await service.database.query('ALTER TABLE plants RENAME TO hidden');
+    await advance(40_000);
+    expect(await ready()).toBe(503);
+    await service.database.query('ALTER TABLE hidden RENAME TO plants');
+    service.proxy.cut();
+    await advance(40_000);
+    expect(await ready()).toBe(200);
+    service.proxy.restore();
   });
 });
 

@@ -105,6 +105,9 @@ describe('the request body', () => {
   it('with a Content-Length beyond the limit is 40003 before any of it is sent', async () => {
     const lines = ['Content-Type: application/json', 'Content-Length: 1000000000'];
     await expectRefused(await sendRaw(service.port, head(lines)), 40003);
+    // Without 100 Continue before it.
+    const asks = [...lines, 'Expect: 100-continue'];
+    await expectRefused(await sendRaw(service.port, head(asks)), 40003);
   });
 
   it('with chunks beyond the limit is 40003 before its end', async () => {

@@ -197,6 +197,21 @@ describe('a connection', () => {
   });
 });
 
+it('every response forbids a browser to guess its type', async () => {
+  const responses = [
+    await service.post('{"id":2,"name":"a"}'),
+    ...(await Promise.all(
+      ['/health/live', '/openapi.json', '/openapi.yaml', '/docs', '/docs/page.js'].map((path) =>
+        service.request(path),
+      ),
+    )),
+  ];
+  for (const { status, headers } of responses) {
+    expect(status).toBe(200);
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+  }
+});
+
 it('the files of the page are checked for a new version at each visit', async () => {
   for (const file of ['page.js', 'page.css', 'swagger-ui-bundle.js', 'swagger-ui.css']) {
     const { status, headers } = await service.request(`/docs/${file}`);

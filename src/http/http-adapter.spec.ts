@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { StreamableFile } from '@nestjs/common';
 import type { Application, NextFunction, Request, Response } from 'express';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { closeServers, openServer } from '../../test/setup/open-server.js';
 import { openConnection, readUnchecked, type RawResponse } from '../../test/setup/raw-http.js';
 import { readConfig } from '../config/config.js';
@@ -93,6 +93,21 @@ describe('the server', () => {
     expect(socket.destroyed).toBe(false);
     client.end();
     await once(socket, 'close');
+  });
+
+  it('keeps that connection for as long as a request may take, if its client keeps it', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    const accepted = once(adapter.getHttpServer(), 'connection');
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    client.write('garbage\r\n\r\n');
+    const [socket] = (await accepted) as [Socket];
+    expect(await readUnchecked(client)).toMatchObject([{ status: 400 }]);
+    jest.advanceTimersByTime(SETTINGS.requestTimeout - 1);
+    expect(socket.destroyed).toBe(false);
+    jest.advanceTimersByTime(1);
+    expect(socket.destroyed).toBe(true);
+    client.destroy();
+    jest.useRealTimers();
   });
 
   it('joins repeated header fields, so that Node does not choose one of them', async () => {

@@ -15,6 +15,7 @@ import {
   issuerUnavailable,
   overloaded,
   ServiceError,
+  shuttingDown,
   tokenMissing,
 } from '../errors/service-error.js';
 import { RequestObserver } from './request-observer.js';
@@ -86,7 +87,8 @@ describe('the log entry of a request', () => {
   });
 
   it('has the route "unmatched" and no token when there is none', async () => {
-    await end(await observed([], 'DELETE /a HTTP/1.1'), 404);
+    const exchange = await observed(['Authorization: Bearer secret'], 'DELETE /a HTTP/1.1');
+    await end(exchange, 404);
     expect(entries).toEqual([
       {
         level: INFO,
@@ -122,6 +124,7 @@ describe('the log entry of a request', () => {
   it.each([
     ['the fault of the client is information', INFO, tokenMissing(), {}],
     ['overload is a warning', WARN, overloaded(), {}],
+    ['a service that stops is information', INFO, shuttingDown(), {}],
     [
       'a fault of the service is an error, with its cause',
       ERROR,
@@ -178,6 +181,7 @@ describe('the id of a request', () => {
     ['empty', ''],
     ['with a space', 'a b'],
     ['with a quote', 'a"'],
+    ['with another sign', 'a=b'],
     ['with a brace at the start', '{a'],
     ['too long', 'x'.repeat(129)],
   ])('is a new one if the client sent one %s', async (_kind, id) => {

@@ -125,6 +125,28 @@ describe('the page of Swagger UI', () => {
     await close();
   });
 
+  it('does not blame the token for the error of another kind', async () => {
+    const { page, close } = await open();
+    await authorize(page, service.token);
+    await page.getByLabel('Request body').fill('{"id": 1}');
+    await page.locator('.execute').click();
+    await page.locator('.live-responses-table', { hasText: '40005' }).waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    await close();
+  });
+
+  it('becomes dark and light with the system', async () => {
+    const { page, close } = await open({ colorScheme: 'light' });
+    for (const [colorScheme, state] of [
+      ['dark', 'html.dark-mode'],
+      ['light', 'html:not(.dark-mode)'],
+    ] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.locator(state).waitFor({ state: 'attached' });
+    }
+    await close();
+  });
+
   it('sends the largest id as it was typed', async () => {
     const { page, close } = await open();
     await authorize(page, service.token);
