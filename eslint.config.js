@@ -4,6 +4,9 @@ import tseslint from 'typescript-eslint';
 const UNCHECKED =
   'Use fetchDocumented of test/setup/fetch-documented.ts, which checks that the response is as openapi.json says.';
 
+const SETTABLE =
+  'The date may be set back or ahead at any time: measure ages and waits with performance.now().';
+
 export default tseslint.config(
   // The TypeScript of examples/ needs types that its test generates, and the test compiles it.
   { ignores: ['dist/', 'dist-*/', 'coverage/', '.stryker-tmp/', 'examples/*.ts'] },
@@ -33,6 +36,25 @@ export default tseslint.config(
     // Nest's modules are classes without members, and Jest's matchers are typed as any.
     files: ['src/**/*.module.ts'],
     rules: { '@typescript-eslint/no-extraneous-class': 'off' },
+  },
+  {
+    files: ['src/**/*.ts'],
+    ignores: ['src/**/*.spec.ts'],
+    rules: {
+      'no-restricted-properties': ['error', { object: 'Date', property: 'now', message: SETTABLE }],
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'NewExpression[callee.name=Date][arguments.length=0]', message: SETTABLE },
+        { selector: 'CallExpression[callee.name=Date]', message: SETTABLE },
+        // An option of lru-cache.
+        { selector: 'Property[key.name=perf]', message: SETTABLE },
+      ],
+    },
+  },
+  {
+    // Tokens expire at a date.
+    files: ['src/auth/{jwt-verifier,verdict-cache}.ts', 'src/cli/token-table.ts'],
+    rules: { 'no-restricted-properties': 'off' },
   },
   {
     files: ['test/**/*.ts', 'src/**/*.spec.ts'],

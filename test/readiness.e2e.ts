@@ -1,13 +1,4 @@
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-  jest,
-} from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { readConfig } from '../src/config/config.js';
 import { prepareDatabase } from '../src/database/prepare-database.js';
@@ -122,7 +113,7 @@ describe('/health/ready, when the date is set back by an hour', () => {
 
   it('still follows the database', async () => {
     expect(await ready()).toBe(200);
-    jest.spyOn(Date, 'now').mockReturnValue(Date.now() - 3_600_000);
+    await advance.changeDate(-3_600_000);
     service.proxy.cut();
     await advance(1000);
     expect(await ready()).toBe(503);

@@ -8,6 +8,7 @@ import { FailedAttempts } from './failed-attempts.js';
 const LIMIT = 3;
 const MAX_WAIT_MS = 5000;
 const ADDRESS = '192.0.2.1';
+const HOUR_MS = 3_600_000;
 
 const limited = (limit = LIMIT) => new FailedAttempts(limit, MAX_WAIT_MS);
 
@@ -110,6 +111,18 @@ describe('the limit on wrong tokens of an address', () => {
     await expect(sendKnown(attempts)).rejects.toMatchObject(retryAfter('60'));
   });
 
+  it.each([
+    ['back', -HOUR_MS],
+    ['ahead', HOUR_MS],
+  ])('applies to a minute, even if the date is set %s meanwhile', async (_how, change) => {
+    const attempts = limited();
+    fail(attempts, LIMIT);
+    await advance.changeDate(change);
+    await expect(sendKnown(attempts)).rejects.toMatchObject(retryAfter('60'));
+    await advance(60_001);
+    expect(await sendKnown(attempts)).toBeUndefined();
+  });
+
   it('says after how many whole seconds a request is allowed again, at least one', async () => {
     const attempts = limited();
     fail(attempts, LIMIT);
@@ -179,6 +192,22 @@ describe('requests of an address whose look-ups in flight could use up its limit
   it('are refused if they still have to wait after the longest time', async () => {
     const attempts = limited(1);
     const requests = sendMany(attempts, 4);
+    await advance(MAX_WAIT_MS - 1);
+    await requests[0]!.findValid();
+    expect(statesOf(requests.slice(1))).toEqual(['in flight', 'waiting', 'waiting']);
+    await advance(1);
+    await requests[1]!.findValid();
+    const overloaded = expect.objectContaining({ code: ErrorCode.overloaded });
+    expect(statesOf(requests.slice(2))).toEqual(['in flight', overloaded]);
+  });
+
+  it.each([
+    ['back', -HOUR_MS],
+    ['ahead', HOUR_MS],
+  ])('wait for as long if the date is set %s meanwhile', async (_how, change) => {
+    const attempts = limited(1);
+    const requests = sendMany(attempts, 4);
+    await advance.changeDate(change);
     await advance(MAX_WAIT_MS - 1);
     await requests[0]!.findValid();
     expect(statesOf(requests.slice(1))).toEqual(['in flight', 'waiting', 'waiting']);

@@ -6,6 +6,8 @@ import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';
 
+const HOUR_MS = 3_600_000;
+
 describe('the last use of an access token', () => {
   let database: UnitDatabase;
   let tokens: AccessTokensService;
@@ -69,6 +71,21 @@ describe('the last use of an access token', () => {
     expect(opened.verifier.findCached(token)).toEqual(caller);
     expect(await lastUse()).toBeInstanceOf(Date);
     expect(opened.log).toEqual([]);
+  });
+
+  it.each([
+    ['back', -HOUR_MS],
+    ['ahead', HOUR_MS],
+  ])('is stored once a minute, even if the date is set %s meanwhile', async (_how, change) => {
+    await verify(token);
+    await useAgo(null);
+    await advance.changeDate(change);
+    await advance(59_999);
+    await verify(token);
+    expect(await lastUse()).toBeNull();
+    await advance(1);
+    opened.verifier.findCached(token);
+    expect(await lastUse()).toBeInstanceOf(Date);
   });
 
   it('fails no request if it cannot be stored, and is logged', async () => {

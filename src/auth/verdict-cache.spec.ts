@@ -6,6 +6,7 @@ import { VerdictCache } from './verdict-cache.js';
 const CALLER: Caller = { name: 'a', tokenId: '1', expiresAt: undefined };
 const MAX_AGE_MS = 4000;
 const SIZE = 10_000;
+const HOUR_MS = 3_600_000;
 
 const setValid = (cache: VerdictCache, caller = CALLER, key = 'token') =>
   cache.setValid(key, caller, performance.now());
@@ -28,6 +29,19 @@ describe('the verdict that a token is valid', () => {
     await advance(1000);
     const verdict = cache.setValid('token', CALLER, lookedUpAt);
     await advance(2999);
+    expect(cache.get('token')).toBe(verdict);
+    await advance(1);
+    expect(cache.get('token')).toBeUndefined();
+  });
+
+  it.each([
+    ['back', -HOUR_MS],
+    ['ahead', HOUR_MS],
+  ])('is used for four seconds, even if the date is set %s meanwhile', async (_how, change) => {
+    const cache = new VerdictCache();
+    const verdict = setValid(cache);
+    await advance.changeDate(change);
+    await advance(MAX_AGE_MS - 1);
     expect(cache.get('token')).toBe(verdict);
     await advance(1);
     expect(cache.get('token')).toBeUndefined();
@@ -102,6 +116,19 @@ describe('the verdict that a token is not valid', () => {
     await advance(MAX_AGE_MS - 1);
     expect(cache.isInvalid('token')).toBe(true);
     expect(cache.isInvalid('other')).toBe(false);
+    await advance(2);
+    expect(cache.isInvalid('token')).toBe(false);
+  });
+
+  it.each([
+    ['back', -HOUR_MS],
+    ['ahead', HOUR_MS],
+  ])('is used for four seconds, even if the date is set %s meanwhile', async (_how, change) => {
+    const cache = new VerdictCache();
+    cache.setInvalid('token');
+    await advance.changeDate(change);
+    await advance(MAX_AGE_MS - 1);
+    expect(cache.isInvalid('token')).toBe(true);
     await advance(2);
     expect(cache.isInvalid('token')).toBe(false);
   });

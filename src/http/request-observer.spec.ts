@@ -21,6 +21,7 @@ import {
 import { RequestObserver } from './request-observer.js';
 import { whenClosed } from './when-closed.js';
 
+const HOUR_MS = 3_600_000;
 const [INFO, WARN, ERROR] = [30, 40, 50];
 const UUID = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
 
@@ -100,6 +101,17 @@ describe('the log entry of a request', () => {
         duration: 0,
       },
     ]);
+  });
+
+  it.each([
+    ['back', -HOUR_MS],
+    ['ahead', HOUR_MS],
+  ])('has the duration, even if the date is set %s meanwhile', async (_how, change) => {
+    const exchange = await observed();
+    await advance.changeDate(change);
+    await advance(20);
+    await end(exchange);
+    expect(entries).toMatchObject([{ duration: 20 }]);
   });
 
   it('has the status 499 when the client closed the connection before the response', async () => {

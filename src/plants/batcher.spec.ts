@@ -8,6 +8,8 @@ import { BatchMetrics } from './batch-metrics.js';
 
 const OVERLOADED: unknown = expect.objectContaining({ code: ErrorCode.overloaded });
 
+const HOUR_MS = 3_600_000;
+
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
 
 describe('items that are sent in batches', () => {
@@ -131,6 +133,23 @@ describe('the time of an item in the queue', () => {
     await add(2);
     await advance(1);
     await add(3);
+    await advance(1500);
+    await finish(0);
+    expect(sent).toEqual([[1], [3]]);
+    await finish(1);
+    expect(outcomes).toEqual([10, OVERLOADED, 30]);
+  });
+
+  it.each([
+    ['back', -HOUR_MS],
+    ['ahead', HOUR_MS],
+  ])('has the same limit if the date is set %s meanwhile', async (_how, change) => {
+    const { add, finish, sent, outcomes } = controlledBatcher({ wait: 1500 });
+    await add(1);
+    await add(2);
+    await advance(1);
+    await add(3);
+    await advance.changeDate(change);
     await advance(1500);
     await finish(0);
     expect(sent).toEqual([[1], [3]]);
