@@ -100,6 +100,8 @@ describe('the checks come in order', () => {
         service.post('{}', { 'content-type': 'text/plain' }),
         service.post('{}', { authorization: '' }),
         service.post('{}', { authorization: 'Bearer wrong' }),
+        // The checksum is wrong.
+        service.post('{}', { authorization: `Bearer plantstore_${'0'.repeat(49)}` }),
         service.request('/plants'),
         service.request('/nowhere'),
         service.request('/health/live'),
@@ -111,6 +113,7 @@ describe('the checks come in order', () => {
         40003,
         40002,
         40100,
+        40101,
         40101,
         40500,
         40400,

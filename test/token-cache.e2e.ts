@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { generateAccessToken } from '../src/auth/access-token.js';
+import { generateAccessToken, hashAccessToken } from '../src/auth/access-token.js';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
 import { holdClock } from './setup/clock.js';
+import { AUDIENCE, startIssuer } from './setup/issuer.js';
 import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
 import { startService, type TestResponse, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
@@ -36,6 +37,20 @@ describe('a token that was verified', () => {
     const responses = await readResponses(socket, 5);
     socket.destroy();
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 401, 401, 200]);
+  });
+
+  it('does not make another token valid whose SHA-256 begins with the same 48 bits', async () => {
+    const prefix = 'plantstore_000000000000000000000000000000000000000';
+    const [token, other] = [`${prefix}XvYE3cYvAf`, `${prefix}Fdff2daj3N`];
+    const beginnings = [token, other].map((it) => hashAccessToken(it).toString('hex', 0, 6));
+    expect(new Set(beginnings).size).toBe(1);
+    await service.database.query(
+      `INSERT INTO access_tokens (id, name, hash)
+       VALUES ('1', 'similar', '\\x${hashAccessToken(token).toString('hex')}')`,
+    );
+    const postWith = (it: string) => service.post(PLANT, { authorization: `Bearer ${it}` });
+    expect(await postWith(token)).toMatchObject({ status: 200 });
+    expect(await postWith(other)).toMatchObject({ status: 401, body: { error: 40101 } });
   });
 
   it('has the time of its last use stored, once a minute', async () => {
@@ -257,6 +272,25 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
+  it('of the service and of an identity provider are counted apart', async () => {
+    const issuer = await startIssuer();
+    const service = await startLimited({ OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE });
+    try {
+      const postWith = async (token: Promise<string>) =>
+        service.post(PLANT, { authorization: `Bearer ${await token}` });
+      for (let i = 0; i < LIMIT; i++) await guess(service);
+      expect(await guess(service)).toMatchObject({ status: 429 });
+      expect(await postWith(issuer.sign())).toMatchObject({ status: 200 });
+      for (let i = 0; i < LIMIT; i++) {
+        expect(await postWith(issuer.sign({ aud: 'other' }))).toMatchObject({ status: 401 });
+      }
+      expect(await postWith(issuer.sign({ aud: 'other' }))).toMatchObject({ status: 429 });
+    } finally {
+      await issuer.close();
+      await service.close();
+    }
+  });
+
   it('of an unknown form are counted, whatever their characters', async () => {
     const service = await startLimited();
     try {
@@ -324,6 +358,21 @@ describe('the limit on wrong tokens', () => {
     }
     expect(await post()).toMatchObject({ status: 429 });
   });
+});
+
+it('wrong tokens behind two trusted proxies are counted by the address that the first of them saw', async () => {
+  const service = await startLimited({ TRUSTED_PROXY_HOPS: '2' });
+  const guessFrom = (address: string) =>
+    guess(service, { 'x-forwarded-for': `198.51.100.1, ${address}, 10.0.0.1` });
+  try {
+    for (let i = 1; i <= LIMIT; i++) {
+      expect(await guessFrom('192.0.2.1')).toMatchObject({ status: 401 });
+    }
+    expect(await guessFrom('192.0.2.1')).toMatchObject({ status: 429 });
+    expect(await guessFrom('192.0.2.2')).toMatchObject({ status: 401 });
+  } finally {
+    await service.close();
+  }
 });
 
 describe('too many wrong tokens from one address behind a trusted proxy', () => {

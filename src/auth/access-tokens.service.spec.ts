@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { holdTimers, ScriptedPool, TIMEOUT_MS } from '../../test/setup/scripted-pool.js';
+import { chainsSettled } from '../../test/setup/settled.js';
 import { openUnitDatabase, type UnitDatabase } from '../../test/setup/unit-database.js';
+import { ErrorCode } from '../errors/error-codes.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken, hashAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';
@@ -56,6 +59,12 @@ describe('access tokens', () => {
         expiresAt: stored!.createdAt.getTime() + HOUR_MS,
       });
       expect(await tokens.find(generateAccessToken())).toBeUndefined();
+    });
+
+    it('have their name and their lifetime exactly as they were given', async () => {
+      await create(' shed ', 1400);
+      expect(await names()).toEqual([' shed ']);
+      expect(await lifetimes()).toEqual([1400]);
     });
 
     it('never expire without a lifetime', async () => {
@@ -213,5 +222,31 @@ describe('access tokens', () => {
       expect(await query('SELECT mode FROM locks')).toContainEqual({ mode: 'RowShareLock' });
       await query('DROP FUNCTION note_locks CASCADE; DROP TABLE locks');
     });
+  });
+});
+
+describe('access tokens, while the database does not respond', () => {
+  const pool = new ScriptedPool();
+
+  it('keep no request and no use for longer than the time limit of a statement', async () => {
+    const arrived = Promise.withResolvers<void>();
+    const end = Promise.withResolvers<undefined>();
+    const dataSource = await pool.start(() => {
+      arrived.resolve();
+      return end.promise;
+    });
+    const tokens = new AccessTokensService(dataSource.getRepository(AccessTokenEntity));
+    holdTimers();
+    const errors: unknown[] = [];
+    // All but the first wait for the only connection.
+    for (const id of ['1', '2']) {
+      tokens.recordUse(id).catch((error: unknown) => errors.push(error));
+      tokens.find(generateAccessToken()).catch((error: unknown) => errors.push(error));
+    }
+    await arrived.promise;
+    jest.advanceTimersByTime(TIMEOUT_MS);
+    await chainsSettled();
+    end.resolve(undefined);
+    expect(errors).toMatchObject(Array(4).fill({ code: ErrorCode.databaseUnavailable }));
   });
 });

@@ -2,12 +2,14 @@ import { errors, type CompactJWSHeaderParameters } from 'jose';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { holdClock } from '../../test/setup/clock.js';
 import { startIssuer, type Issuer } from '../../test/setup/issuer.js';
+import { until } from '../../test/setup/until.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { IssuerKeys } from './issuer-keys.js';
 
 const METADATA = '/.well-known/openid-configuration';
 const KEYS = '/keys';
 const MAX_AGE_MS = 5 * 60_000;
+const HOUR_MS = 3_600_000;
 
 const UNAVAILABLE = { code: ErrorCode.issuerUnavailable };
 const because = (message: unknown) => ({ ...UNAVAILABLE, cause: { message } });
@@ -46,10 +48,19 @@ describe('the keys of an issuer', () => {
     expect(await findKey()).toMatchObject(KEY);
   });
 
-  it.each([{ issuer: 'https://example.org' }, {}, null])(
-    'are not accepted from metadata that do not name this issuer: %j',
-    async (metadata) => {
+  it.each<[string, (url: string) => object | null]>([
+    ['name another issuer', () => ({ issuer: 'https://example.org' })],
+    ['name an issuer whose name is longer', (url) => ({ issuer: `${url}0` })],
+    ['name an issuer whose name is shorter', (url) => ({ issuer: url.slice(0, -1) })],
+    ['name this issuer with a slash', (url) => ({ issuer: `${url}/` })],
+    ['name several issuers', (url) => ({ issuer: [url] })],
+    ['name no issuer', () => ({})],
+    ['are null', () => null],
+  ])(
+    'are not accepted from metadata that %s: they do not name this issuer',
+    async (_kind, write) => {
       const jwks_uri = `${issuer.url}${KEYS}`;
+      const metadata = write(issuer.url);
       issuer.documents[METADATA] = metadata && { jwks_uri, ...metadata };
       await expect(findKey()).rejects.toMatchObject(
         because('The metadata of the issuer names another issuer'),
@@ -64,15 +75,22 @@ describe('the keys of an issuer', () => {
     );
   });
 
-  it('are unavailable when the issuer has not responded after three seconds', async () => {
-    const timer = new AbortController();
-    const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(timer.signal);
-    issuer.hold();
-    const key = findKey();
-    expect(timeout.mock.calls).toEqual([[3000]]);
-    timer.abort(new DOMException('', 'TimeoutError'));
-    await expect(key).rejects.toMatchObject(UNAVAILABLE);
-  });
+  it.each([
+    ['metadata have', METADATA, 1],
+    ['keys have', KEYS, 2],
+  ])(
+    'are unavailable when its %s not arrived after three seconds',
+    async (_what, path, requests) => {
+      const timer = new AbortController();
+      const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(timer.signal);
+      issuer.hold(path);
+      const key = findKey();
+      expect(timeout).toHaveBeenLastCalledWith(3000);
+      await until(() => issuer.requests === requests);
+      timer.abort(new DOMException('', 'TimeoutError'));
+      await expect(key).rejects.toMatchObject(UNAVAILABLE);
+    },
+  );
 
   it('are unavailable when the issuer publishes none: that is no verdict about a token', async () => {
     await findKey();
@@ -110,6 +128,23 @@ describe('the keys of an issuer', () => {
     await advance(1);
     expect(await findKey()).toMatchObject(KEY);
   });
+
+  it.each([
+    ['back', -HOUR_MS],
+    ['ahead', HOUR_MS],
+  ])(
+    'are requested again a second after a failure, even if the date is set %s meanwhile',
+    async (_how, change) => {
+      issuer.setDown(true);
+      await expect(findKey()).rejects.toMatchObject(UNAVAILABLE);
+      issuer.setDown(false);
+      await advance.changeDate(change);
+      await advance(999);
+      await expect(findKey()).rejects.toMatchObject(because('The issuer failed a moment ago'));
+      await advance(1);
+      expect(await findKey()).toMatchObject(KEY);
+    },
+  );
 
   it('include a new one at once: its first token waits for the end of that second', async () => {
     await findKey();

@@ -81,6 +81,20 @@ describe('a token of an identity provider', () => {
     expect(await verifier.verify(await issuer.sign(changes))).toBeUndefined();
   });
 
+  it('must name the issuer exactly, also if its name ends with a slash', async () => {
+    const path = '/.well-known/openid-configuration';
+    const metadata = issuer.documents[path];
+    const name = `${issuer.url}/`;
+    issuer.documents[path] = { issuer: name, jwks_uri: `${name}keys` };
+    verifier = new JwtVerifier({ issuer: name, audience: AUDIENCE });
+    try {
+      expect(await verifier.verify(await issuer.sign({ iss: name }))).toBeDefined();
+      expect(await verifier.verify(await issuer.sign({ iss: issuer.url }))).toBeUndefined();
+    } finally {
+      issuer.documents[path] = metadata;
+    }
+  });
+
   it('is not accepted if it is an ID token, or of no type', async () => {
     for (const typ of ['JWT', undefined]) {
       expect(await verifier.verify(await issuer.sign({}, { typ }))).toBeUndefined();

@@ -18,8 +18,8 @@ export interface Issuer {
   rotateKey(algorithm?: string): Promise<void>;
   /** Responds only with errors, or works again. */
   setDown(isDown: boolean): void;
-  /** Holds all responses back, until the test calls the function that this returns. */
-  hold(): () => void;
+  /** Holds all responses back, or those to one path, until the test calls the function that this returns. */
+  hold(path?: string): () => void;
   close(): Promise<void>;
 }
 
@@ -32,6 +32,7 @@ export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
   let requests = 0;
   let isDown = false;
   let isReleased = Promise.resolve();
+  let heldPath: string | undefined;
   const documents: Record<string, unknown> = {};
 
   const rotateKey = async (alg = algorithm) => {
@@ -58,7 +59,8 @@ export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
   };
   const server = createServer((request, response) => {
     requests++;
-    void isReleased.then(() => respond(request.url!, response));
+    const isHeld = heldPath === undefined || heldPath === request.url;
+    void (isHeld ? isReleased : Promise.resolve()).then(() => respond(request.url!, response));
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -93,7 +95,8 @@ export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
     setDown: (value) => {
       isDown = value;
     },
-    hold: () => {
+    hold: (path) => {
+      heldPath = path;
       const { promise, resolve } = Promise.withResolvers<void>();
       isReleased = promise;
       return resolve;
