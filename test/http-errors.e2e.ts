@@ -1,7 +1,12 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ServiceError } from '../src/errors/service-error.js';
+import type * as RefuseBadRequest from '../src/http/refuse-bad-request.js';
 import { openConnection, plantHead, readResponses, sendRaw } from './setup/raw-http.js';
+import { useResources } from './setup/resources.js';
 import { startService, type TestService } from './setup/service.js';
+import { runInThread } from './setup/thread.js';
 
 describe('a request that is not valid HTTP, or that Node would refuse by itself, gets an Error', () => {
   let service: TestService;
@@ -89,6 +94,24 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
 
   const head = (lines: string[]) =>
     plantHead(service.token, ['Content-Type: application/json', ...lines]);
+
+  it('header fields of nearly 16 KiB are accepted', async () => {
+    const bytes = `GET /health/live HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(16_000)}\r\n\r\n`;
+    expect(await sendRaw(service.port, bytes)).toMatchObject({ status: 200 });
+  });
+
+  it('a token after five hundred header fields is read', async () => {
+    const others = Array.from({ length: 500 }, (_, i) => `X${i}: 1`);
+    const bytes = head([]).replace('Authorization:', [...others, '$&'].join('\r\n'));
+    const response = await sendRaw(service.port, bytes);
+    expect(JSON.parse(response.body)).toMatchObject({ error: 40001 });
+  });
+
+  it('a chunk extension that is too large is 40000, because it is no header field', async () => {
+    const chunk = `1;${'x'.repeat(20_000)}\r\na\r\n`;
+    const response = await sendRaw(service.port, head(['Transfer-Encoding: chunked']) + chunk);
+    expect(JSON.parse(response.body)).toMatchObject({ error: 40000 });
+  });
 
   it('a body whose chunks are broken is 40000', async () => {
     const response = await sendRaw(service.port, head(['Transfer-Encoding: chunked']) + 'zz\r\n');
@@ -244,6 +267,26 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
     socket.write(head(['Content-Length: 50']) + '{"id":');
     socket.destroy();
     expect((await service.post('{"id":1,"name":"a"}')).status).toBe(200);
+  });
+});
+
+describe('a Host that is not valid', () => {
+  const resources = useResources();
+
+  it('is refused in a time that grows no faster than its length', async () => {
+    const refusal = await runInThread(
+      resources,
+      'http/refuse-bad-request.js',
+      ({ refuseBadRequest }: typeof RefuseBadRequest, host: string) => {
+        const request = { httpVersionMajor: 1, httpVersion: '1.1', headers: { host } };
+        let code: number | undefined;
+        const next = (error?: ServiceError) => void (code = error?.code);
+        refuseBadRequest(request as IncomingMessage, {} as ServerResponse, next);
+        return code;
+      },
+      `${'a'.repeat(10_000)}/`,
+    );
+    expect(refusal).toBe(40000);
   });
 });
 

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { AccessTokensService } from '../src/auth/access-tokens.service.js';
+import type { ServiceError } from '../src/errors/service-error.js';
+import type * as ExactJson from '../src/http/exact-json.js';
+import type * as MediaType from '../src/http/media-type.js';
 import { openConnection, plantHead, readResponses, sendRaw } from './setup/raw-http.js';
+import { useResources } from './setup/resources.js';
 import { startService, type TestService } from './setup/service.js';
+import { runInThread } from './setup/thread.js';
 
 const PLANT = '{"id":1,"name":"a"}';
 const CHUNKED_JSON = ['Content-Type: application/json', 'Transfer-Encoding: chunked'];
@@ -180,16 +185,89 @@ describe('the request body', () => {
   });
 });
 
-describe('a deeply nested body', () => {
-  it('is 40004, and the service still works', async () => {
-    const service = await startService();
-    try {
-      const bomb = `{"id":1,"name":"a","x":${'['.repeat(30_000)}${']'.repeat(30_000)}}`;
-      const response = await service.post(bomb);
-      expect(response).toMatchObject({ status: 400, body: { error: 40004 } });
-      expect((await service.post(PLANT)).status).toBe(200);
-    } finally {
-      await service.close();
+describe('the time to read grows no faster than what is read, for', () => {
+  const resources = useResources();
+
+  it('a media type with a quoted value that does not end', async () => {
+    const refusal = await runInThread(
+      resources,
+      'http/media-type.js',
+      ({ checkMediaType }: typeof MediaType, type: string) => {
+        try {
+          return checkMediaType({ headers: { 'content-type': type } });
+        } catch (error) {
+          return (error as ServiceError).code;
+        }
+      },
+      `application/json; a="${'b'.repeat(10_000)}`,
+    );
+    expect(refusal).toBe(40002);
+  });
+
+  it('an object with many members', async () => {
+    const count = await runInThread(
+      resources,
+      'http/exact-json.js',
+      ({ parseExactJson }: typeof ExactJson, text: string) => {
+        return Object.keys(parseExactJson(text) as object).length;
+      },
+      `{${Array.from({ length: 500_000 }, (_, i) => `"${i}a":0`).join()}}`,
+    );
+    expect(count).toBe(500_000);
+  });
+});
+
+describe('a large body', () => {
+  const LIMIT = 4 * 1024 * 1024;
+  let service: TestService;
+
+  beforeAll(async () => {
+    // A busy machine needs several times as long as an idle one to store the largest body.
+    service = await startService({ BODY_LIMIT: '4mb', DATABASE_TIMEOUT_MS: '20000' });
+  });
+  beforeEach(() => service.database.query('TRUNCATE plants'));
+  afterAll(() => service.close());
+
+  /** A plant whose name is as long as the limit allows, and ends with `end`. */
+  const longText = (end = '') => `{"id":1,"name":"${'x'.repeat(LIMIT - 18 - end.length)}${end}"}`;
+
+  it('is stored exactly if it has the size of the limit', async () => {
+    const body = longText();
+    expect(body).toHaveLength(LIMIT);
+    const { name } = JSON.parse(body) as { name: string };
+    expect(await service.post(body)).toMatchObject({ status: 200, body: { name } });
+    expect(await service.storedPlants()).toEqual([{ id: '1', name, tag: null }]);
+    expect(await service.post(`${body} `)).toMatchObject({ body: { error: 40003 } });
+  });
+
+  it.each([
+    ['NUL', '\\u0000'],
+    ['half of a surrogate pair', '\\ud83c'],
+  ])('is 40005 with %s at the end of a text', async (_kind, end) => {
+    expect(await service.post(longText(end))).toMatchObject({ body: { error: 40005 } });
+    expect(await service.storedPlants()).toEqual([]);
+  });
+
+  it('is 40004 with a byte near its end that is not UTF-8', async () => {
+    const body = Buffer.from(longText());
+    body[body.length - 3] = 0xff;
+    expect(await service.post(body)).toMatchObject({ body: { error: 40004 } });
+    expect(await service.storedPlants()).toEqual([]);
+  });
+
+  it('may have ten thousand members, none of them twice', async () => {
+    const others = Array.from({ length: 10_000 }, (_, i) => `"x${i}":1`).join();
+    const plant = `{"id":1,${others},"name":"a"`;
+    expect(await service.post(`${plant}}`)).toMatchObject({ status: 200, body: { name: 'a' } });
+    for (const repeated of ['"id":1', '"x9999":1']) {
+      expect(await service.post(`${plant},${repeated}}`)).toMatchObject({ body: { error: 40004 } });
     }
+    expect(await service.storedPlants()).toEqual([{ id: '1', name: 'a', tag: null }]);
+  });
+
+  it('is 40004 if it is deeply nested, and the service still works', async () => {
+    const bomb = `{"id":1,"name":"a","x":${'['.repeat(30_000)}${']'.repeat(30_000)}}`;
+    expect(await service.post(bomb)).toMatchObject({ status: 400, body: { error: 40004 } });
+    expect((await service.post(PLANT)).status).toBe(200);
   });
 });

@@ -19,6 +19,12 @@ describe('a request to a route that is not public', () => {
     expect(await guarded.callerOf(`Bearer ${guarded.token}`)).toEqual(GARDENER);
   });
 
+  it('may have a token of many kilobytes, such as one that lists groups', async () => {
+    const token = await guarded.issuer.sign({ groups: 'g'.repeat(10_000) });
+    expect(token.length).toBeGreaterThan(13_000);
+    expect(await guarded.callerOf(`Bearer ${token}`)).toEqual(GARDENER);
+  });
+
   it('with a token whose verdict is cached is accepted without a promise', async () => {
     await guarded.callerOf(`Bearer ${guarded.token}`);
     const requests = guarded.issuer.requests;
