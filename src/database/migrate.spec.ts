@@ -50,6 +50,14 @@ describe('migrate', () => {
     expect(messages).toEqual([]);
   });
 
+  it('takes the same lock as every other version of the service, which may start at the same time', async () => {
+    await start(emptyDatabase());
+    await migrate(configFor(), log);
+    const locks = server.statements.filter(({ text }) => text === LOCK);
+    // "plant" in ASCII. A version with another number would not wait for this one.
+    expect(locks.map(({ values }) => values)).toEqual([['482854661748']]);
+  });
+
   it('takes no lock and changes nothing if all migrations have run', async () => {
     const names = ['CreatePlants1763600000000', 'CreateAccessTokens1763600100000'];
     const rows = names.map((name, i) => ({ id: i + 1, timestamp: name.slice(-13), name }));
