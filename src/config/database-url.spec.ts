@@ -157,6 +157,12 @@ describe('DATABASE_URL', () => {
       ]) {
         const { ssl, options } = read(`postgres://db/plants?${parameters}`);
         expect({ ssl, options }).toEqual({ ssl: {}, options: '-c a=b' });
+        // pg warns only once, which may have been in another test.
+        expect(
+          readConfig({ DATABASE_URL: `postgres://db/plants?${parameters}` }).database.url,
+        ).toBe(
+          `postgres://db/plants?${parameters.replace(mode, 'verify-full').replace(' ', '%20')}`,
+        );
       }
       expect(warn).not.toHaveBeenCalled();
       warn.mockRestore();
