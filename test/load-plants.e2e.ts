@@ -384,6 +384,7 @@ describe('plants load', () => {
   it.each([
     ['', 'PLANT_STORE_TOKEN is not set'],
     ['two words', 'PLANT_STORE_TOKEN is no token'],
+    ['é', 'PLANT_STORE_TOKEN is no token'],
   ])('asks for a token where PLANT_STORE_TOKEN is "%s"', async (token, reason) => {
     const env = { ...environment(), PLANT_STORE_TOKEN: token };
     const { exitCode, stderr } = await load([FIXTURE], {}, env);
@@ -451,6 +452,7 @@ describe('plants load', () => {
     [[FIXTURE, '--url', 'http://127.0.0.1:1'], 1, 'gave no response (ECONNREFUSED)'],
     [[FIXTURE, '--url', 'localhost:3000'], 2, 'Use an address such as'],
     [[FIXTURE, '--url', 'http://a:b@x'], 2, 'without user, password'],
+    [[FIXTURE, '--url', 'http://secret@x'], 2, 'without user, password'],
     [[FIXTURE, '--url', 'http://x?a=b'], 2, 'without user, password, query and fragment'],
     [[FIXTURE, '--url', 'http://x#a'], 2, 'without user, password, query and fragment'],
     [[FIXTURE, '--token', 'x'], 2, "unknown option '--token'"],

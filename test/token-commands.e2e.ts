@@ -122,6 +122,23 @@ describe('the token commands, beside a running service', () => {
     expect((await list()).map((row) => row['status'])).toEqual(['revoked', 'revoked', 'revoked']);
   });
 
+  it('revoke says which tokens it ended', async () => {
+    await token('create', 'shed');
+    await token('create', 'shed');
+    const { stderr } = await token('revoke', 'shed', '--yes');
+    const [, ...ids] = /^Revoked (\w+), (\w+)\.\n$/.exec(stderr)!;
+    expect(ids.toSorted()).toEqual((await list()).map(({ id }) => id).toSorted());
+  });
+
+  it('revoke says that no token in a text is live', async () => {
+    const text = `${generateAccessToken()} and ${generateAccessToken()}`;
+    expect(await token('revoke', text, '--yes')).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: 'No token in this text is live. "./plant-store token list" shows all tokens.\n',
+    });
+  });
+
   it('revoke takes all its words for one name', async () => {
     await token('create', 'green');
     await token('create', 'green house');
@@ -306,6 +323,16 @@ describe('the token commands, beside a running service', () => {
     const created = await token('rotate', 'greenhouse', '--grace', '0', '--yes');
     expect(await status(old.stdout)).toBe(401);
     expect(await status(created.stdout)).toBe(200);
+  });
+
+  it('rotate tells a person at a terminal what a grace period below one hour does', async () => {
+    await token('create', 'greenhouse');
+    const rotated = await tokenIn({ typed: 'n\n' }, 'rotate', 'greenhouse', '--grace', '59m');
+    expect(rotated).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(rotated.stderr).toMatch(
+      /^All present tokens of this name stop working in less than an hour\. This cannot be undone\./,
+    );
+    expect(await list()).toMatchObject([{ status: 'live', expiresAt: null }]);
   });
 
   it('says that a printed token may not have been stored when its commit fails', async () => {

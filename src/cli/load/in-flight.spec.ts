@@ -40,6 +40,17 @@ describe('InFlight', () => {
     expect(admitted).toEqual(['a']);
   });
 
+  it('ends a pause later because the service asks for a longer one', async () => {
+    inFlight.pause(1);
+    await pass(500);
+    inFlight.pause(7);
+    enter('a');
+    await pass(6999);
+    expect(admitted).toEqual([]);
+    await pass(1);
+    expect(admitted).toEqual(['a']);
+  });
+
   it('admits repeats before all plants that wait', async () => {
     for (const name of ['1', '2', '3', '4', '5', '6', '7', '8', 'new', 'newer']) enter(name);
     enterAgain('repeat');
@@ -86,13 +97,19 @@ describe('InFlight', () => {
     });
 
     it('is halved once for requests that are refused together', async () => {
-      expect(await accept(8)).toBe(16);
-      for (const _refused of [1, 2, 3]) inFlight.pause(1);
-      await pass(1000);
-      expect(await accept(8)).toBe(8);
-      inFlight.pause(1);
-      await pass(1000);
-      expect(await accept(4)).toBe(4);
+      /** @returns how many requests are in flight after the service has refused all of them */
+      const refuse = async (count: number) => {
+        for (let i = 0; i < count; i++) {
+          inFlight.pause(1);
+          inFlight.leave();
+        }
+        const before = admitted.length;
+        await pass(1000);
+        return admitted.length - before;
+      };
+      expect(await accept(0)).toBe(8);
+      expect(await refuse(8)).toBe(4);
+      expect(await refuse(4)).toBe(2);
     });
   });
 });

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import {
@@ -111,5 +112,21 @@ describe('PlantClient', () => {
     jest.advanceTimersByTime(61_000);
     response.end(PLANT);
     await expect(outcome).rejects.toThrow('no response (UND_ERR_HEADERS_TIMEOUT)');
+  });
+
+  it('waits no more than a minute for the rest of a response', async () => {
+    const { response, outcome } = await sendInVain();
+    const begun = new Promise<void>((resolve) => {
+      const channel = 'undici:request:headers';
+      subscribe(channel, function listener() {
+        unsubscribe(channel, listener);
+        resolve();
+      });
+    });
+    response.writeHead(200).write(PLANT.slice(0, 5));
+    await begun;
+    jest.advanceTimersByTime(61_000);
+    response.end(PLANT.slice(5));
+    await expect(outcome).rejects.toThrow('no response (UND_ERR_BODY_TIMEOUT)');
   });
 });
