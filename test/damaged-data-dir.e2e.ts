@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { chmod, cp, mkdir, rm, truncate, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { mountSmallDisk, type SmallDisk } from './faults/disk.js';
@@ -112,22 +112,29 @@ describe('a data folder that cannot be used', () => {
   const user = process.getuid!();
   // The rights of files do not restrict the superuser.
   const asAnotherUser = user === 0 ? ['setpriv', '--reuid=65534', '--clear-groups'] : [];
+  const notOwned =
+    'cannot be read and written (EACCES). The folder and all files in it must belong to this user.';
   it.each([
-    ['a file that this user cannot write', 'postgres/global/pg_control', 0o400],
-    ['a folder that this user cannot write', 'postgres', 0o500],
-  ])('%s: the message names it', async (_kind, file, mode) => {
+    ['a file that this user cannot write', 'postgres/global/pg_control', 0o400, notOwned],
+    ['a folder that this user cannot write', 'postgres', 0o500, notOwned],
+    [
+      'a data folder that this user cannot write',
+      '',
+      0o500,
+      'cannot be written (EACCES). Set DATA_DIR to a folder of your own.',
+    ],
+  ])('%s: the message names it', async (_kind, file, mode, message) => {
     await cp(process.env['TEST_TEMPLATE_DIR']!, join(dataDir, 'postgres'), { recursive: true });
     if (user === 0) await promisify(execFile)('chown', ['-R', '65534', dataDir]);
-    await chmod(join(dataDir, file), mode);
+    const path = resolve(dataDir, file);
+    await chmod(path, mode);
     const [program, ...args] = [...asAnotherUser, process.execPath, join(ROOT, MAIN)];
     // Coverage is off, because the other user cannot write to its folder.
     const env = { PORT: '0', DATA_DIR: dataDir, NODE_V8_COVERAGE: '' };
     const service = attemptProgram(program, args, env);
     expect(await service.exit()).toBe(1);
-    expect(reasonOf(service)).toBe(
-      `${join(dataDir, file)} cannot be read and written (EACCES). The folder and all files in it must belong to this user.\n`,
-    );
-    await chmod(join(dataDir, file), 0o700);
+    expect(reasonOf(service)).toBe(`${path} ${message}\n`);
+    await chmod(path, 0o700);
   });
 });
 

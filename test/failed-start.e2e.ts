@@ -89,6 +89,16 @@ describe('a start that cannot succeed', () => {
       /^The database at 127\.0\.0\.1:1\/plants could not be used within 0 ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
     ],
     [
+      'a database that stays away, with all entries in the log,',
+      ['service'],
+      {
+        DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants',
+        DATABASE_START_TIMEOUT_MS: '0',
+        LOG_LEVEL: 'trace',
+      },
+      /^The database at 127\.0\.0\.1:1\/plants could not be used within 0 ms: .*\n$/,
+    ],
+    [
       'a database with sslmode=require that stays away',
       ['service'],
       {

@@ -15,7 +15,7 @@ import { startEmbeddedPostgres } from '../src/database/embedded/embedded-postgre
 import { openSocketDir, socketIn } from '../src/database/embedded/socket-dir.js';
 import { attempt, endAttempts } from './setup/attempts.js';
 import { end, runService, stop, urlOf } from './setup/built-service.js';
-import { runCommand, type Command } from './setup/command.js';
+import { ROOT, runCommand, type Command } from './setup/command.js';
 import { makeDataDir } from './setup/data-dir.js';
 import { fetchDocumented, noResponse } from './setup/fetch-documented.js';
 import { beginPlant, bodyOf, openConnection, readResponses } from './setup/raw-http.js';
@@ -61,6 +61,10 @@ const controlFile = (postgres: string) => join(postgres, 'global/pg_control');
 /** DB_SHUTDOWNED of Postgres (pg_control.h), and its place behind three other fields. */
 const SHUT_DOWN = 1;
 const STATE_AT = 16;
+
+/** The state of the database in a data folder, such as SHUT_DOWN. */
+const stateIn = (dataDir: string) =>
+  readFileSync(controlFile(join(dataDir, 'postgres'))).readInt32LE(STATE_AT);
 
 /**
  * A script that stops the clock of a service at the first SIGINT, in whole milliseconds, sets it ahead at each one, and
@@ -170,6 +174,16 @@ describe('a service on the embedded database', () => {
     expect(second.stderr).toMatch(inUse(dataDir));
   });
 
+  it('lets the command line of TypeORM use its database beside it', async () => {
+    await urlOf(service);
+    const options = ['-d', join(ROOT, 'dist/database/data-source.js')];
+    const show = attempt(['node_modules/typeorm/cli.js', ...options, 'migration:show'], {
+      DATA_DIR: dataDir,
+    });
+    expect(await show.exit()).toBe(0);
+    expect(show.stdout).toContain('[X] 1 CreatePlants');
+  });
+
   it('keeps plants after kill -9, and ends the token that the last start printed', async () => {
     const old = await curlOf(service);
     await end(service);
@@ -214,6 +228,7 @@ describe('a service on the embedded database', () => {
     socket.write(body);
     expect(await readResponses(socket)).toMatchObject([{ status: 200 }]);
     expect(await service.exit()).toBe(0);
+    expect(stateIn(dataDir)).toBe(SHUT_DOWN);
   });
 
   it.each([
@@ -245,11 +260,10 @@ describe('a service on the embedded database', () => {
 
 it('the embedded database is closed only when Postgres has shut down', async () => {
   const dataDir = await makeDataDir();
-  const state = () => readFileSync(controlFile(join(dataDir, 'postgres'))).readInt32LE(STATE_AT);
   const database = await startEmbeddedPostgres(dataDir, true);
-  expect(state()).not.toBe(SHUT_DOWN);
+  expect(stateIn(dataDir)).not.toBe(SHUT_DOWN);
   await database.close();
-  expect(state()).toBe(SHUT_DOWN);
+  expect(stateIn(dataDir)).toBe(SHUT_DOWN);
   await rm(dataDir, { recursive: true });
 });
 
@@ -282,7 +296,6 @@ describe('a start on the embedded database', () => {
     first.process.kill('SIGKILL');
     await first.exit();
     // The same is left, at whatever moment the process ended: a database without its last file.
-    await rm(postgres, { recursive: true, force: true });
     await cp(process.env['TEST_TEMPLATE_DIR']!, unfinished, { recursive: true });
     await rm(controlFile(unfinished));
     expect(await curl(await curlOf(start(env)))).toContain('Equisetum');
@@ -304,6 +317,21 @@ describe('a start on the embedded database', () => {
     const second = attempt([MAIN], { DATA_DIR: longDir, PORT: '0', TMPDIR: temporary });
     expect(await second.exit()).toBe(1);
     expect(second.stderr).toMatch(inUse(longDir));
+    expect(await readdir(temporary)).toEqual([]);
+  });
+
+  it('leaves nothing in the temporary folder when a command waits in vain for another one', async () => {
+    const longDir = join(dataDir, 'x'.repeat(120));
+    const temporary = join(dataDir, 'tmp');
+    for (const folder of [longDir, temporary]) await mkdir(folder);
+    using _lock = lockDataDir(longDir);
+    const command = attempt([CLI, 'token', 'list'], {
+      DATA_DIR: longDir,
+      DATABASE_START_TIMEOUT_MS: '1',
+      TMPDIR: temporary,
+    });
+    expect(await command.exit()).toBe(1);
+    expect(command.stderr).toBe(`${longDir} is in use by another process of the Plant Store.\n`);
     expect(await readdir(temporary)).toEqual([]);
   });
 
