@@ -24,7 +24,10 @@ for (const dir of ['.', 'migration']) {
   assert.equal(images, undefined, 'the image is named in one place');
 }
 const byKind = Object.fromEntries(objects.map((object) => [object.kind, object]));
-const common = Object.assign({}, ...labels.map(({ pairs }) => pairs));
+const common = Object.assign(
+  {},
+  ...labels.filter(({ includeTemplates }) => includeTemplates).map(({ pairs }) => pairs),
+);
 const { Deployment, Job, Service, PodDisruptionBudget, HorizontalPodAutoscaler, NetworkPolicy } =
   byKind;
 const podLabels = ({ spec }) => ({ ...common, ...spec.template.metadata.labels });
@@ -79,6 +82,10 @@ for (const { from } of NetworkPolicy.spec.ingress) {
 for (const { kind, spec } of [Deployment, Job]) {
   const pod = spec.template.spec;
   assert.equal(pod.securityContext.runAsNonRoot, true, kind);
+  assert.ok(
+    pod.securityContext.runAsUser > 0,
+    `${kind}: the image names its user without a number`,
+  );
   assert.equal(pod.securityContext.seccompProfile.type, 'RuntimeDefault', kind);
   for (const { securityContext, resources: limits } of pod.containers) {
     assert.equal(securityContext.allowPrivilegeEscalation, false, kind);

@@ -42,6 +42,7 @@ interface Workload {
     template: {
       spec: {
         terminationGracePeriodSeconds: number;
+        securityContext: { runAsUser: number };
         containers: [
           {
             image: string;
@@ -213,6 +214,13 @@ describe('the Kubernetes files, as docs/operations.md promises', () => {
       ]);
     });
 
+    it('runs as a user with a number, because a cluster cannot see that a name like that of the image is not root', () => {
+      expect(textOf('Dockerfile')).toMatch(/^USER [a-z]+$/m);
+      const { runAsUser } = podOf(file).securityContext;
+      expect(Number.isInteger(runAsUser)).toBe(true);
+      expect(runAsUser).toBeGreaterThan(0);
+    });
+
     it('has the image that the operator sets in one place', () => {
       const [{ image }] = podOf(file).containers;
       expect(read(imageFile!)).toMatchObject({ images: [{ name: image }] });
@@ -227,6 +235,23 @@ describe('the Kubernetes files, as docs/operations.md promises', () => {
       expect(read(`${folder}/kustomization.yaml`)).toMatchObject({ namespace });
     }
   });
+
+  it.each(['deploy/kubernetes', 'deploy/kubernetes/migration'])(
+    'the network policy applies to the pods of %s',
+    (folder) => {
+      const { spec } = read('deploy/kubernetes/network-policy.yaml') as {
+        spec: { podSelector: { matchLabels: Record<string, string> } };
+      };
+      const { labels } = read(`${folder}/kustomization.yaml`) as {
+        labels: { pairs: Record<string, string>; includeTemplates?: boolean }[];
+      };
+      // Without includeTemplates, only the objects get the labels, and no pod.
+      const ofPods = labels.filter(({ includeTemplates }) => includeTemplates === true);
+      expect(Object.assign({}, ...ofPods.map(({ pairs }) => pairs))).toMatchObject(
+        spec.podSelector.matchLabels,
+      );
+    },
+  );
 
   it('the service reaches the usual ports of the databases that are named, and of HAProxy', () => {
     const file = 'deploy/kubernetes/network-policy.yaml';
@@ -524,18 +549,22 @@ describe('deploy/kubernetes/migrate', () => {
   /**
    * @param state the lines of shell that answer each question about the job
    * @param log those that answer a question about its log
+   * @param changes those that change the job
    */
   async function migrate(
     state: string,
     log = `echo 'the log'`,
+    changes: Readonly<Partial<Record<'delete' | 'apply', string>>> = {},
   ): Promise<{ command: Command; calls: string[] }> {
     await fake('sleep', '');
     await fake(
       'kubectl',
       `case "$*" in
-        *' get job '*) ${state} ;;
-        *' logs '*) ${log} ;;
-        *apply*) test -f migration/kustomization.yaml ;;
+        '-n ${namespace} get job ${metadata.name} '*) ${state} ;;
+        '-n ${namespace} logs job/${metadata.name}') ${log} ;;
+        *' delete '*) ${changes.delete ?? ':'} ;;
+        apply*) ${changes.apply ?? 'test -f migration/kustomization.yaml'} ;;
+        *) exit 1 ;;
       esac`,
     );
     const command = runProgram(join(ROOT, 'deploy/kubernetes/migrate'), [], {
@@ -576,6 +605,18 @@ describe('deploy/kubernetes/migrate', () => {
     expect(await command.exit()).toBe(1);
     expect(command.stderr).toBe('no pods\nThe migration has failed: the reason\n');
   });
+
+  it.each(['delete', 'apply'])(
+    'ends with the exit code of kubectl and its reason when it cannot %s the job',
+    async (change) => {
+      const { command, calls } = await migrate(COMPLETE, '', {
+        [change]: `echo 'not allowed' >&2; exit 3`,
+      });
+      expect(await command.exit()).toBe(3);
+      expect(command.stderr).toBe('not allowed\n');
+      expect(calls.at(-1)).toContain(change);
+    },
+  );
 
   it('asks again when the job has not ended, or a question fails', async () => {
     const answers = `case $(grep -c 'get job' '${dir}/calls') in

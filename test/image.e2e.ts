@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { cp, mkdtemp, rm, stat, symlink } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -111,6 +111,15 @@ describe('the image', () => {
     expect(await check(service.port)).toBe(0);
     await service.close();
     expect(await check(service.port)).not.toBe(0);
+  });
+
+  it('is healthy while its database is away, because another container would not find it either', async () => {
+    const isAlive = ({ url }: IncomingMessage) => url === '/health/live';
+    server = createServer((request, response) =>
+      response.writeHead(isAlive(request) ? 200 : 503).end(),
+    );
+    await once(server.listen(0), 'listening');
+    expect(await check((server.address() as AddressInfo).port)).toBe(0);
   });
 
   it.each([404, 500, 503])('is not healthy when the response is %d', async (status) => {
