@@ -211,21 +211,21 @@ describe('./plant-store', () => {
     const start = () => finished(runProgram('npm', ['start', '-s'], {}, folder));
     const built = { exitCode: 0, stderr: 'Building the Plant Store …\n' };
     const notBuilt = { exitCode: 0, stderr: '' };
+    const touch = (date: string, ...files: string[]) =>
+      promisify(execFile)('touch', ['-d', date, ...files.map((file) => join(folder, file))]);
 
     it('builds when the build is missing, interrupted or older than the sources, and only then', async () => {
       expect(await command()).toEqual({ ...built, stdout: 'a result\n' });
       expect(await command()).toEqual({ ...notBuilt, stdout: 'a result\n' });
       await rm(join(folder, 'dist/.complete'));
       expect(await command()).toMatchObject(built);
-      await promisify(execFile)('touch', ['-d', '2020-01-01', join(folder, 'dist/.complete')]);
+      await touch('2020-01-01', 'dist/.complete');
       expect(await command()).toMatchObject(built);
       expect(await command()).toMatchObject(notBuilt);
     });
 
     it('builds when packages were installed after the last build', async () => {
       expect(await command()).toMatchObject(built);
-      const touch = (date: string, ...files: string[]) =>
-        promisify(execFile)('touch', ['-d', date, ...files.map((file) => join(folder, file))]);
       // All inputs but node_modules.
       const settings = ['package.json', 'rolldown.config.js'];
       await touch('2020-01-01', 'src', 'src/cli.ts', 'src/main.ts', ...settings);
@@ -234,14 +234,45 @@ describe('./plant-store', () => {
       expect(await command()).toMatchObject(notBuilt);
     });
 
-    it('runs the build when the packages were replaced by those for production', async () => {
+    it.each(['src/cli.ts', 'package.json', 'rolldown.config.js'])(
+      'builds when %s has changed since the last build',
+      async (file) => {
+        // A build that takes no time: the subject is when it runs.
+        const manifest = { type: 'module', scripts: { build: 'touch dist/.complete' } };
+        await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
+        await mkdir(join(folder, 'dist'));
+        for (const output of ['cli.js', '.complete']) {
+          await writeFile(join(folder, 'dist', output), '');
+        }
+        const inputs = ['src', 'src/cli.ts', 'src/main.ts', 'package.json', 'rolldown.config.js'];
+        await touch('2020-01-01', ...inputs);
+        expect(await command()).toMatchObject(notBuilt);
+        await touch('2100-01-01', file);
+        expect(await command()).toMatchObject(built);
+      },
+    );
+
+    it('runs nothing when the build fails', async () => {
+      await writeFile(join(folder, 'src/main.ts'), 'not TypeScript\n');
+      const failed = await command();
+      expect(failed).toMatchObject({ exitCode: 1, stdout: '' });
+      expect(failed.stderr).toContain('src/main.ts');
+    });
+
+    it('runs the build when the packages were replaced by those for production, and says what to do when it is too old', async () => {
       expect(await command()).toMatchObject(built);
       await rm(join(folder, 'node_modules'));
       await mkdir(join(folder, 'node_modules'));
       await writeFile(join(folder, 'node_modules/.package-lock.json'), '{}');
       const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
-      const run = runProgram(join(folder, 'plant-store'), [], { PATH: path });
-      expect(await finished(run)).toEqual({ ...notBuilt, stdout: 'a result\n' });
+      const call = () => finished(runProgram(join(folder, 'plant-store'), [], { PATH: path }));
+      expect(await call()).toEqual({ ...notBuilt, stdout: 'a result\n' });
+      await touch('2020-01-01', 'dist/.complete');
+      expect(await call()).toEqual({
+        exitCode: 1,
+        stdout: '',
+        stderr: `The build in ${folder}/dist is missing or older than src or node_modules. Run: npm ci && npm run build\n`,
+      });
     });
 
     it('npm start builds in the same cases, and reports that on standard error, not in the log', async () => {
