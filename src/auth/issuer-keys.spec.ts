@@ -167,6 +167,30 @@ describe('the keys of an issuer', () => {
     await expect(find(withdrawn)).rejects.toThrow(errors.JWKSNoMatchingKey);
   });
 
+  it.each([
+    ['back', -HOUR_MS],
+    ['ahead', HOUR_MS],
+  ])(
+    'are used for as long, and a new one is found, if the date is set %s',
+    async (_way, change) => {
+      const withdrawn = headerOf(issuer);
+      await findKey();
+      await advance.changeDate(change);
+      await issuer.rotateKey();
+      await advance(1000);
+      const before = issuer.requests;
+      expect(await find(withdrawn)).toMatchObject(KEY);
+      expect(issuer.requests).toBe(before);
+      expect(await findKey()).toMatchObject(KEY);
+      const next = headerOf(issuer);
+      await issuer.rotateKey();
+      await advance(MAX_AGE_MS);
+      expect(await findKey()).toMatchObject(KEY);
+      await advance(1000);
+      await expect(find(next)).rejects.toThrow(errors.JWKSNoMatchingKey);
+    },
+  );
+
   it('are used longer while the issuer cannot be reached; whether another key exists is then unknown', async () => {
     await findKey();
     issuer.setDown(true);

@@ -24,7 +24,8 @@ const MAX_AGE_MS = 5 * 60_000;
 /** The public keys of an issuer, found by OpenID Connect Discovery. Cached keys are used while the issuer cannot be reached. */
 export class IssuerKeys {
   private readonly remote;
-  /** On the monotonic clock. */
+  // Both times are on the monotonic clock.
+  private loadedAt = -Infinity;
   private nextAttemptAt = 0;
   /** Whether the last attempt failed. */
   private hasFailed = false;
@@ -34,9 +35,9 @@ export class IssuerKeys {
     const metadataUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     this.remote = createRemoteJWKSet(new URL(metadataUrl), {
       timeoutDuration: TIMEOUT_MS,
-      cacheMaxAge: MAX_AGE_MS,
-      // During a cooldown, jose would call a token with a new key invalid; fetchKeys waits instead.
-      cooldownDuration: 0,
+      // jose measures both with the date: set back, it would keep a withdrawn key, and not look for a new one.
+      cacheMaxAge: Infinity,
+      cooldownDuration: Infinity,
       [customFetch]: (url, options) => this.fetchKeys(url, options),
     });
   }
@@ -48,7 +49,12 @@ export class IssuerKeys {
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     try {
-      return await this.remote(header, token);
+      if (performance.now() - this.loadedAt >= MAX_AGE_MS) await this.reload();
+      return await this.remote(header, token).catch(async (error: unknown) => {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+        await this.reload();
+        return this.remote(header, token);
+      });
     } catch (error) {
       const cached = this.remote.jwks();
       // An empty set of keys is a fault of the issuer, and no verdict about a token. `cached` is defined here, because
@@ -59,6 +65,11 @@ export class IssuerKeys {
       throw issuerUnavailable(error);
     }
   };
+
+  private async reload(): Promise<void> {
+    await this.remote.reload();
+    this.loadedAt = performance.now();
+  }
 
   private async fetchKeys(...[url, options]: Parameters<FetchImplementation>): Promise<Response> {
     const rest = this.nextAttemptAt - performance.now();
