@@ -101,8 +101,6 @@ async function problemsOf(response: ReceivedResponse): Promise<string[]> {
   if (isError && Math.floor(body.error / 100) !== status)
     problems.push('its number is of another status');
   if (isError && !/^\S+ .+ .+\.$/s.test(body.message)) problems.push('its message is no sentence');
-  if (body.error === WITHOUT_RETRY_AFTER && response.header('Retry-After') !== null)
-    problems.push('the header Retry-After leads back to a service that stops');
   for (const [name, { $ref }] of Object.entries(headers)) {
     const value = response.header(name);
     if (value !== null) {
