@@ -153,6 +153,17 @@ describe('the keys of an issuer', () => {
     expect(await findKey()).toMatchObject(KEY);
   });
 
+  it('are requested again after five minutes, also for a token whose key is known', async () => {
+    await findKey();
+    const before = issuer.requests;
+    await advance(MAX_AGE_MS - 1);
+    await findKey();
+    expect(issuer.requests).toBe(before);
+    await advance(1);
+    await findKey();
+    expect(issuer.requests).toBe(before + 2);
+  });
+
   it('are used for five minutes: then one that was withdrawn is not accepted any more', async () => {
     const withdrawn = headerOf(issuer);
     await findKey();
