@@ -6,11 +6,18 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { RefusedLines } from '../src/cli/load/refused-lines.js';
 import { runInProcess, type Surroundings } from './setup/cli.js';
 import { runCommand } from './setup/command.js';
+import { holdClock } from './setup/clock.js';
 import { startGateway, type Gateway } from './setup/gateway.js';
+import { endTimersAtOnce, holdTimers } from './setup/service-timers.js';
 import { startService, type StoredPlant, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
 
 const FIXTURE = new URL('./fixtures/plants.csv', import.meta.url).pathname;
+
+/** `Retry-After` of the service and of the gateway. */
+const RETRY_AFTER_MS = 1000;
+
+const LINE_INTERVAL_MS = 5000;
 
 const CONVERT =
   'Save the file as UTF-8 (in Excel: "CSV UTF-8"), or convert it from its encoding, such as with: iconv -f';
@@ -297,22 +304,6 @@ describe('plants load', () => {
     ]);
   });
 
-  it('waits for a database that is away, and repeats after 429, 502 and lost responses', async () => {
-    service.proxy.cut();
-    let responses = 0;
-    gateway.onResponse = (status) => {
-      if (responses++ > 0) return;
-      expect(status).toBe(503);
-      service.proxy.restore();
-      const html = { status: 502, body: '<h1>Bad gateway</h1>' };
-      gateway.faults.push({ status: 429, retryAfter: '1' }, 'lost', html, 'lost');
-    };
-    expect(await load([FIXTURE])).toMatchObject({ exitCode: 0 });
-    expect(gateway.faults).toEqual([]);
-    expect(new Set(gateway.requests.map(({ body }) => body)).size).toBe(992);
-    expect(await service.storedPlants()).toEqual(fixture);
-  });
-
   it('says how far it came when it is interrupted, ends as by the signal, and can be run again', async () => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       const sent = gateway.requests.length;
@@ -344,15 +335,6 @@ describe('plants load', () => {
     expect(interrupted.stderr).toMatch(/^Interrupted\.$/m);
   });
 
-  it('writes a line now and then, with the reason for waiting', async () => {
-    service.proxy.cut();
-    const waiting = start(await someLines());
-    await waiting.waitFor(/^0 stored, 0 refused, waiting: 50300: .+$/m);
-    service.proxy.restore();
-    expect(await waiting.exit()).toBe(0);
-    expect(waiting.stdout).toBe('');
-  });
-
   it('shows a bar on a terminal', async () => {
     const { exitCode, stderr } = await load([await someLines()], { isTerminal: true });
     expect(exitCode).toBe(0);
@@ -362,12 +344,6 @@ describe('plants load', () => {
     const piped = await load(['-'], { isTerminal: true, typed: '{"id":1,"name":"a"}' });
     expect(piped.stderr).toContain('1 stored, 0 refused');
     expect(piped.stderr).not.toMatch(/%|left/);
-  });
-
-  it('shows the reason for as long as it waits', async () => {
-    gateway.faults.push({ status: 429, retryAfter: '1' });
-    const { stderr } = await load([await someLines()], { isTerminal: true });
-    expect(stderr).toMatch(/[-=] \d+ stored, 0 refused, waiting: 429/);
   });
 
   it('ends at the first 401, and repeats no token', async () => {
@@ -483,20 +459,77 @@ describe('plants load', () => {
     });
     expect(gateway.requests.length).toBeGreaterThan(1);
   });
+
+  describe('whose time the test holds', () => {
+    let restoreTimers = () => {};
+    holdClock();
+    afterEach(() => restoreTimers());
+
+    it('waits for a database that is away, and repeats after 429, 502 and lost responses', async () => {
+      restoreTimers = endTimersAtOnce(RETRY_AFTER_MS);
+      service.proxy.cut();
+      let responses = 0;
+      gateway.onResponse = (status) => {
+        if (responses++ > 0) return;
+        expect(status).toBe(503);
+        service.proxy.restore();
+        const html = { status: 502, body: '<h1>Bad gateway</h1>' };
+        gateway.faults.push({ status: 429, retryAfter: '1' }, 'lost', html, 'lost');
+      };
+      expect(await load([FIXTURE])).toMatchObject({ exitCode: 0 });
+      expect(gateway.faults).toEqual([]);
+      expect(new Set(gateway.requests.map(({ body }) => body)).size).toBe(992);
+      expect(await service.storedPlants()).toEqual(fixture);
+    });
+
+    it('writes a line every five seconds, with the reason for waiting', async () => {
+      restoreTimers = endTimersAtOnce(RETRY_AFTER_MS, LINE_INTERVAL_MS);
+      service.proxy.cut();
+      const lines: string[] = [];
+      const onMessage = (text: string) => {
+        lines.push(text);
+        if (text.includes('waiting')) service.proxy.restore();
+      };
+      expect(await load([await someLines()], { onMessage })).toMatchObject({
+        exitCode: 0,
+        stdout: '',
+      });
+      expect(lines).toContainEqual(
+        expect.stringMatching(/^0 stored, 0 refused, waiting: 50300: .+\n$/),
+      );
+    });
+
+    it('shows the reason for as long as it waits', async () => {
+      const timers = holdTimers(RETRY_AFTER_MS);
+      restoreTimers = () => timers.restore();
+      gateway.faults.push({ status: 429, retryAfter: '1' });
+      const onMessage = (text: string) => {
+        if (/[-=] \d+ stored, 0 refused, waiting: 429/.test(text)) timers.advance(RETRY_AFTER_MS);
+      };
+      const loaded = await load([await someLines()], { isTerminal: true, onMessage });
+      expect(loaded).toMatchObject({ exitCode: 0 });
+    });
+  });
 });
 
 // Passport's strategies are global, so a second service in this process must start after the first has ended.
-it('plants load sends as many requests as the service accepts', async () => {
-  const service = await startService({ MAX_PENDING_REQUESTS: '8' });
-  const gateway = await startGateway(service.url);
-  try {
-    const result = await runInProcess(['plants', 'load', '--url', gateway.url, FIXTURE], {
-      PLANT_STORE_TOKEN: service.token,
-    });
-    expect(result).toMatchObject({ exitCode: 0 });
-    expect(await service.storedPlants()).toEqual(await readFixture());
-  } finally {
-    await gateway.close();
-    await service.close();
-  }
+describe('plants load at a service that accepts few requests', () => {
+  holdClock();
+
+  it('sends as many as it accepts', async () => {
+    const restoreTimers = endTimersAtOnce(RETRY_AFTER_MS);
+    const service = await startService({ MAX_PENDING_REQUESTS: '8' });
+    const gateway = await startGateway(service.url);
+    try {
+      const result = await runInProcess(['plants', 'load', '--url', gateway.url, FIXTURE], {
+        PLANT_STORE_TOKEN: service.token,
+      });
+      expect(result).toMatchObject({ exitCode: 0 });
+      expect(await service.storedPlants()).toEqual(await readFixture());
+    } finally {
+      restoreTimers();
+      await gateway.close();
+      await service.close();
+    }
+  });
 });

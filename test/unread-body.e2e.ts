@@ -6,11 +6,14 @@ import { generateAccessToken } from '../src/auth/access-token.js';
 import { LifecycleService } from '../src/http/lifecycle.service.js';
 import { readDocumented } from './setup/fetch-documented.js';
 import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
+import { holdTimers } from './setup/service-timers.js';
 import { startService, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
 
 const SHORT = 100_000;
 const LONG = 3_000_000;
+/** Longer than these tests take. */
+const LIMIT_MS = 600_000;
 const JSON_TYPE = 'Content-Type: application/json';
 const LIVE = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
 
@@ -200,17 +203,23 @@ describe('the last response of a connection, to a body that was not read', () =>
   ])(
     'keeps its connection open for a limited time, whatever the client sends after %s',
     async (_kind, bytes, status) => {
-      const service = await startService({ REQUEST_TIMEOUT_MS: '200' });
-      const socket = await openConnection(service.port);
-      socket.on('error', () => undefined);
-      const closed = new Promise((resolve) => socket.once('close', resolve));
+      const service = await startService({ REQUEST_TIMEOUT_MS: String(LIMIT_MS) });
+      const timers = holdTimers(LIMIT_MS);
+      const connected = once(service.app.getHttpServer(), 'connection') as Promise<[Socket]>;
+      const socket = await openConnection(service.port, { allowHalfOpen: true });
+      const [accepted] = await connected;
       socket.write(bytes);
-      expect(await readResponses(socket, 1)).toMatchObject([{ status }]);
-      socket.resume();
-      // One byte from time to time, until the service closes the connection.
-      const drip = setInterval(() => socket.write('x'), 20);
-      await closed;
-      clearInterval(drip);
+      expect(await readResponses(socket)).toMatchObject([{ status }]);
+      for (let passed = 0; passed < LIMIT_MS; passed += LIMIT_MS / 4) {
+        const { bytesRead } = accepted;
+        socket.write('x');
+        await until(() => accepted.bytesRead > bytesRead);
+        expect(accepted.destroyed).toBe(false);
+        timers.advance(LIMIT_MS / 4);
+      }
+      expect(accepted.destroyed).toBe(true);
+      socket.destroy();
+      timers.restore();
       await service.close();
     },
   );

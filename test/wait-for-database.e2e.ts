@@ -4,17 +4,23 @@ import { prepareDatabase } from '../src/database/prepare-database.js';
 import { attempt, endAttempts } from './setup/attempts.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
 import { isOnServer, openTestDatabase, type TestDatabase } from './setup/database.js';
+import { replaceWaits } from './setup/held-waits.js';
+import { settled } from './setup/settled.js';
 
 describe('a start while the database is away', () => {
   let database: TestDatabase;
   let proxy: DatabaseProxy;
+  let restoreWaits: () => void;
 
   beforeEach(async () => {
     database = await openTestDatabase();
     proxy = await startDatabaseProxy(database.url);
     proxy.cut();
+    // The pause before the next attempt takes no time.
+    restoreWaits = replaceWaits(settled);
   });
   afterEach(async () => {
+    restoreWaits();
     endAttempts();
     await proxy.close();
     await database.close();

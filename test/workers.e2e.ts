@@ -16,21 +16,48 @@ import { METRICS_TOKEN } from './setup/metrics.js';
 import { childrenOf, isRunning } from './setup/processes.js';
 import { beginPlant, openConnection, readResponses } from './setup/raw-http.js';
 import { useResources } from './setup/resources.js';
+import { until } from './setup/until.js';
 
 const METRICS = `GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${METRICS_TOKEN}\r\n\r\n`;
 const READY = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n';
 const NEVER_MS = '600000';
 
+/** SHUTDOWN_TIMEOUT_MS, and the time that a worker has after it. */
+const STOP_MS = 100;
+const STOP_GRACE_MS = 5000;
+
+/** A script that runs in each process of a service before the service. */
+const before = (script: string) => ({
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}`,
+});
+
 /**
- * A script that stops the intervals of a service that last a second or longer, and lets a second pass at each SIGUSR2.
- * The interval at which the log is written is shorter.
+ * Stops the intervals of a service that last a second or longer, and lets a second pass at each SIGUSR2. The interval at
+ * which the log is written is shorter.
  */
-const SECONDS_PASS = `
+const SECONDS_PASS = before(`
   const start = setInterval;
   globalThis.setInterval = (callback, milliseconds) => {
     if (milliseconds < 1000) return start(callback, milliseconds);
     if (milliseconds === 1000) process.on('SIGUSR2', callback);
-  };`;
+  };`);
+
+/** The primary replaces workers at once, whatever delay it chose. */
+const NO_DELAYS = before(`
+  import timers from 'node:timers/promises';
+  import { syncBuiltinESMExports } from 'node:module';
+  if (process.argv[1].endsWith('main.js')) {
+    timers.setTimeout = (milliseconds, value) => new Promise((done) => setImmediate(done, value));
+    syncBuiltinESMExports();
+  }`);
+
+/** The time of the workers to stop is over at SIGUSR2. */
+const STOP_TIME_ENDS = before(`
+  const start = setTimeout;
+  globalThis.setTimeout = (callback, milliseconds, ...args) => {
+    if (milliseconds !== ${STOP_MS + STOP_GRACE_MS}) return start(callback, milliseconds, ...args);
+    process.on('SIGUSR2', callback);
+  };`);
 
 interface Service {
   readonly command: Command;
@@ -153,7 +180,11 @@ describeOnLinux('several workers', () => {
 
   beforeAll(async () => {
     // These tests do not concern the time-outs, and a busy machine must not cause one.
-    service = await start({ DATABASE_TIMEOUT_MS: '20000', SHUTDOWN_TIMEOUT_MS: NEVER_MS });
+    service = await start({
+      ...NO_DELAYS,
+      DATABASE_TIMEOUT_MS: '20000',
+      SHUTDOWN_TIMEOUT_MS: NEVER_MS,
+    });
     sockets = await connectToBoth(service);
   });
 
@@ -286,7 +317,7 @@ describeOnLinux('several workers with a collector', () => {
 describeOnLinux('several workers whose time the test holds', () => {
   it('send their metrics to the primary once a second', async () => {
     const service = await start({
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(SECONDS_PASS)}`,
+      ...SECONDS_PASS,
       DATABASE_TIMEOUT_MS: '20000',
     });
     const sockets = await connectToBoth(service);
@@ -358,10 +389,13 @@ describeOnLinux('several workers that stop', () => {
   });
 
   it('are killed when one of them hangs beyond all time-outs', async () => {
-    const service = await start({ SHUTDOWN_TIMEOUT_MS: '100' });
+    const service = await start({ ...STOP_TIME_ENDS, SHUTDOWN_TIMEOUT_MS: String(STOP_MS) });
     const workers = await childrenOf(service.pid);
     process.kill(workers[0]!, 'SIGSTOP');
     service.command.process.kill('SIGTERM');
+    await until(() => !isRunning(workers[1]!));
+    expect(workers.filter(isRunning)).toEqual([workers[0]]);
+    service.command.process.kill('SIGUSR2');
     await service.command.waitFor(/Workers that did not stop in time are killed/);
     expect(await service.command.exit()).toBe(0);
     expect(workers.filter(isRunning)).toEqual([]);
@@ -379,9 +413,7 @@ describeOnLinux('several workers that stop', () => {
 describeOnLinux('a start of several workers that cannot succeed', () => {
   it('reports once that the first worker ended', async () => {
     const end = 'if (process.argv[1].endsWith("worker.js")) process.exit(7)';
-    const command = run({
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(end)}`,
-    });
+    const command = run(before(end));
     expect(await command.exit()).toBe(1);
     expect(command.stderr).toBe('The first worker ended (exit code 7) before it listened.\n');
   });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Transform } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { run } from '../../src/cli/program.js';
 
@@ -20,20 +20,28 @@ export interface Surroundings {
   readonly typed?: string;
   /** Whether standard error is a terminal. */
   readonly isTerminal?: boolean;
+  /** Is called with what the command writes on standard error, at once. */
+  readonly onMessage?: (text: string) => void;
 }
 
 /** Runs a command in this process, through the function that the executable calls. */
 export async function runInProcess(
   args: readonly string[],
   env: Record<string, string>,
-  { stdout: path, typed, isTerminal = false }: Surroundings = {},
+  { stdout: path, typed, isTerminal = false, onMessage }: Surroundings = {},
 ): Promise<Outcome> {
   const dir = await mkdtemp(join(tmpdir(), 'plant-store-output-'));
   const output = await open(path ?? join(dir, 'stdout'), 'w');
   const stdout = Object.assign(output.createWriteStream(), { fd: output.fd });
   const stdin = Object.assign(new PassThrough(), { isTTY: typed !== undefined });
   stdin.end(typed);
-  const stderr = Object.assign(new PassThrough(), { isTTY: isTerminal, columns: 80 });
+  const watched = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      onMessage?.(chunk.toString());
+      done(null, chunk);
+    },
+  });
+  const stderr = Object.assign(watched, { isTTY: isTerminal, columns: 80 });
   const messages = text(stderr);
   const exitCode = await run(args, { stdin, stdout, stderr }, env);
   stderr.end();

@@ -41,9 +41,16 @@ export async function beginPlant(
   if (response?.status !== 100) throw new Error(`The response is ${response?.status}, not 100.`);
 }
 
-/** Opens a connection for a test that sends its own bytes. */
-export async function openConnection(port: number): Promise<Socket> {
-  const socket = connect(port, '127.0.0.1');
+/**
+ * Opens a connection for a test that sends its own bytes.
+ *
+ * @param options `allowHalfOpen`: the client keeps its side open when the service closes the other one
+ */
+export async function openConnection(
+  port: number,
+  options: { readonly allowHalfOpen?: boolean } = {},
+): Promise<Socket> {
+  const socket = connect({ ...options, port, host: '127.0.0.1' });
   await once(socket, 'connect');
   return socket;
 }

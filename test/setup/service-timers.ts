@@ -1,21 +1,75 @@
 declare const importByNode: (url: string) => Promise<object>;
 
+type Callback = (...args: unknown[]) => void;
+
 /** The global object of the built service, which is not that of the tests. */
 const { default: outer } = (await importByNode(
   'data:text/javascript,export default globalThis',
 )) as { default: typeof globalThis };
 
+/** Longer than any test: Node's own timer never ends before the one that it stands for. */
+const NEVER_MS = 2 ** 31 - 1;
+
 /**
- * Lets each timer of this length that the service starts end at once, as if its time had passed.
+ * Lets each timer and interval of one of these lengths, in milliseconds, that the service starts end at once, as if its
+ * time had passed.
  *
- * @returns a function after which timers have their own lengths again
+ * @returns a function after which they have their own lengths again
  */
-export function endTimersAtOnce(milliseconds: number): () => void {
-  const original = outer.setTimeout;
-  const shortened = (callback: (...args: unknown[]) => void, delay?: number, ...args: unknown[]) =>
-    original(callback, delay === milliseconds ? 0 : delay, ...args);
-  outer.setTimeout = Object.assign(shortened, original);
+export function endTimersAtOnce(...lengths: number[]): () => void {
+  const { setTimeout: startTimer, setInterval: startInterval } = outer;
+  const lengthOf = (delay?: number) => (lengths.includes(delay ?? 0) ? 0 : delay);
+  outer.setTimeout = Object.assign(
+    (callback: Callback, delay?: number, ...args: unknown[]) =>
+      startTimer(callback, lengthOf(delay), ...args),
+    startTimer,
+  );
+  outer.setInterval = Object.assign(
+    (callback: Callback, delay?: number, ...args: unknown[]) =>
+      startInterval(callback, lengthOf(delay), ...args),
+    startInterval,
+  );
   return () => {
-    outer.setTimeout = original;
+    outer.setTimeout = startTimer;
+    outer.setInterval = startInterval;
+  };
+}
+
+export interface HeldTimers {
+  /** Lets time pass for these timers, in milliseconds. */
+  advance(milliseconds: number): void;
+  /** Gives later timers their own time again, and stops those that have not ended. */
+  restore(): void;
+}
+
+/** Holds the timers of this length, in milliseconds, that the service starts: their time passes when the test says so. */
+export function holdTimers(length: number): HeldTimers {
+  const { setTimeout: startTimer, clearTimeout: stopTimer } = outer;
+  const held = new Map<unknown, { readonly end: number; readonly callback: () => void }>();
+  let now = 0;
+  outer.setTimeout = Object.assign((callback: Callback, delay?: number, ...args: unknown[]) => {
+    if (delay !== length) return startTimer(callback, delay, ...args);
+    const timer = startTimer(() => undefined, NEVER_MS);
+    held.set(timer, { end: now + length, callback: () => callback(...args) });
+    return timer;
+  }, startTimer);
+  outer.clearTimeout = (timer) => {
+    held.delete(timer);
+    stopTimer(timer);
+  };
+  return {
+    advance(milliseconds) {
+      now += milliseconds;
+      for (const [timer, { end, callback }] of held) {
+        if (end > now) continue;
+        outer.clearTimeout(timer as NodeJS.Timeout);
+        callback();
+      }
+    },
+    restore() {
+      outer.setTimeout = startTimer;
+      outer.clearTimeout = stopTimer;
+      for (const timer of held.keys()) stopTimer(timer as NodeJS.Timeout);
+    },
   };
 }
