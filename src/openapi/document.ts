@@ -6,7 +6,7 @@ import { HEADERS } from './headers.js';
 type SchemaOrReference = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>[string];
 type Schema = Exclude<SchemaOrReference, { $ref: string }>;
 
-/** Not in place below, because the library's type does not have `identifier`, which is new in OpenAPI 3.1. */
+/** A constant, because the library's type accepts no object literal with `identifier`, which is new in OpenAPI 3.1. */
 const LICENSE = { name: 'MIT', identifier: 'MIT' };
 
 /** What the document says about the service as a whole. */
