@@ -6,7 +6,7 @@ import { generateAccessToken } from '../src/auth/access-token.js';
 import { LifecycleService } from '../src/http/lifecycle.service.js';
 import { readDocumented } from './setup/fetch-documented.js';
 import { openConnection, plantHead, readResponses } from './setup/raw-http.js';
-import { holdTimers } from './setup/service-timers.js';
+import { holdServiceTimers } from './setup/service-timers.js';
 import { startService, type TestService } from './setup/service.js';
 import { until } from './setup/until.js';
 
@@ -204,23 +204,27 @@ describe('the last response of a connection, to a body that was not read', () =>
     'keeps its connection open for a limited time, whatever the client sends after %s',
     async (_kind, bytes, status) => {
       const service = await startService({ REQUEST_TIMEOUT_MS: String(LIMIT_MS) });
-      const timers = holdTimers(LIMIT_MS);
+      const timers = holdServiceTimers(LIMIT_MS);
       const connected = once(service.app.getHttpServer(), 'connection') as Promise<[Socket]>;
       const socket = await openConnection(service.port, { allowHalfOpen: true });
-      const [accepted] = await connected;
-      socket.write(bytes);
-      expect(await readResponses(socket)).toMatchObject([{ status }]);
-      for (let passed = 0; passed < LIMIT_MS; passed += LIMIT_MS / 4) {
-        const { bytesRead } = accepted;
-        socket.write('x');
-        await until(() => accepted.bytesRead > bytesRead);
-        expect(accepted.destroyed).toBe(false);
-        timers.advance(LIMIT_MS / 4);
+      socket.on('error', () => undefined);
+      try {
+        const [accepted] = await connected;
+        socket.write(bytes);
+        expect(await readResponses(socket)).toMatchObject([{ status }]);
+        for (let passed = 0; passed < LIMIT_MS; passed += LIMIT_MS / 4) {
+          const { bytesRead } = accepted;
+          socket.write('x');
+          await until(() => accepted.bytesRead > bytesRead || accepted.destroyed);
+          expect(accepted.destroyed).toBe(false);
+          timers.advance(LIMIT_MS / 4);
+        }
+        expect(accepted.destroyed).toBe(true);
+      } finally {
+        timers.restore();
+        socket.destroy();
+        await service.close();
       }
-      expect(accepted.destroyed).toBe(true);
-      socket.destroy();
-      timers.restore();
-      await service.close();
     },
   );
 

@@ -38,38 +38,45 @@ export function endTimersAtOnce(...lengths: number[]): () => void {
 export interface HeldTimers {
   /** Lets time pass for these timers, in milliseconds. */
   advance(milliseconds: number): void;
-  /** Gives later timers their own time again, and stops those that have not ended. */
+  /** Ends those that are held, and gives later timers their own time again. */
   restore(): void;
 }
 
 /** Holds the timers of this length, in milliseconds, that the service starts: their time passes when the test says so. */
-export function holdTimers(length: number): HeldTimers {
+export function holdServiceTimers(length: number): HeldTimers {
   const { setTimeout: startTimer, clearTimeout: stopTimer } = outer;
-  const held = new Map<unknown, { readonly end: number; readonly callback: () => void }>();
+  const held = new Map<NodeJS.Timeout, { end: number; readonly callback: () => void }>();
   let now = 0;
+  const clear: typeof clearTimeout = (timer) => {
+    held.delete(timer as NodeJS.Timeout);
+    stopTimer(timer);
+  };
   outer.setTimeout = Object.assign((callback: Callback, delay?: number, ...args: unknown[]) => {
     if (delay !== length) return startTimer(callback, delay, ...args);
     const timer = startTimer(() => undefined, NEVER_MS);
-    held.set(timer, { end: now + length, callback: () => callback(...args) });
+    const hold = { end: now + length, callback: () => callback(...args) };
+    held.set(timer, hold);
+    timer.refresh = () => {
+      hold.end = now + length;
+      return timer;
+    };
     return timer;
   }, startTimer);
-  outer.clearTimeout = (timer) => {
-    held.delete(timer);
-    stopTimer(timer);
+  outer.clearTimeout = clear;
+  const advance = (milliseconds: number) => {
+    now += milliseconds;
+    for (const [timer, { end, callback }] of held) {
+      if (end > now) continue;
+      clear(timer);
+      callback();
+    }
   };
   return {
-    advance(milliseconds) {
-      now += milliseconds;
-      for (const [timer, { end, callback }] of held) {
-        if (end > now) continue;
-        outer.clearTimeout(timer as NodeJS.Timeout);
-        callback();
-      }
-    },
+    advance,
     restore() {
       outer.setTimeout = startTimer;
+      advance(Infinity);
       outer.clearTimeout = stopTimer;
-      for (const timer of held.keys()) stopTimer(timer as NodeJS.Timeout);
     },
   };
 }
