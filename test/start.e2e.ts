@@ -15,7 +15,7 @@ import { startEmbeddedPostgres } from '../src/database/embedded/embedded-postgre
 import { openSocketDir, socketIn } from '../src/database/embedded/socket-dir.js';
 import { attempt, endAttempts } from './setup/attempts.js';
 import { end, runService, stop, urlOf } from './setup/built-service.js';
-import { ROOT, runCommand, type Command } from './setup/command.js';
+import { ROOT, runBefore, runCommand, type Command } from './setup/command.js';
 import { makeDataDir } from './setup/data-dir.js';
 import { fetchDocumented, noResponse } from './setup/fetch-documented.js';
 import { beginPlant, bodyOf, openConnection, readResponses } from './setup/raw-http.js';
@@ -27,7 +27,7 @@ const CLI = 'dist/cli.js';
 afterEach(endAttempts);
 
 /** The output of a test goes to a pipe, which the process takes for a terminal with this. */
-const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=true' };
+const ON_TERMINAL = runBefore('process.stdout.isTTY = true');
 
 const inUse = (dataDir: string) =>
   new RegExp(`^Opening .+\n${dataDir} is in use by another process of the Plant Store\\.\n$`);
@@ -237,7 +237,7 @@ describe('a service on the embedded database', () => {
   ])('%s', async (_promise, gap) => {
     service = start({
       SHUTDOWN_DELAY_MS: '600000',
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(signalsApart(gap))}`,
+      ...runBefore(signalsApart(gap)),
     });
     const url = await urlOf(service);
     service.process.kill('SIGINT');

@@ -7,7 +7,7 @@ import { prepareDatabase } from '../src/database/prepare-database.js';
 import { end, runService, stopUnderLoad, urlOf } from './setup/built-service.js';
 import { untilIdleAt } from './setup/clean-state.js';
 import { startCollector } from './setup/collector.js';
-import { runCommand, runProgram, type Command } from './setup/command.js';
+import { runBefore, runCommand, runProgram, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
 import { fetchDocumented } from './setup/fetch-documented.js';
@@ -26,16 +26,11 @@ const NEVER_MS = '600000';
 const STOP_MS = 100;
 const STOP_GRACE_MS = 5000;
 
-/** A script that runs in each process of a service before the service. */
-const before = (script: string) => ({
-  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}`,
-});
-
 /**
  * Stops the intervals of a service that last a second or longer, and lets a second pass at each SIGUSR2. The interval at
  * which the log is written is shorter.
  */
-const SECONDS_PASS = before(`
+const SECONDS_PASS = runBefore(`
   const start = setInterval;
   globalThis.setInterval = (callback, milliseconds) => {
     if (milliseconds < 1000) return start(callback, milliseconds);
@@ -43,7 +38,7 @@ const SECONDS_PASS = before(`
   };`);
 
 /** The primary replaces workers at once, whatever delay it chose. */
-const NO_DELAYS = before(`
+const NO_DELAYS = runBefore(`
   import timers from 'node:timers/promises';
   import { syncBuiltinESMExports } from 'node:module';
   if (process.argv[1].endsWith('main.js')) {
@@ -52,7 +47,7 @@ const NO_DELAYS = before(`
   }`);
 
 /** The time of the workers to stop is over at SIGUSR2. */
-const STOP_TIME_ENDS = before(`
+const STOP_TIME_ENDS = runBefore(`
   const start = setTimeout;
   globalThis.setTimeout = (callback, milliseconds, ...args) => {
     if (milliseconds !== ${STOP_MS + STOP_GRACE_MS}) return start(callback, milliseconds, ...args);
@@ -413,7 +408,7 @@ describeOnLinux('several workers that stop', () => {
 describeOnLinux('a start of several workers that cannot succeed', () => {
   it('reports once that the first worker ended', async () => {
     const end = 'if (process.argv[1].endsWith("worker.js")) process.exit(7)';
-    const command = run(before(end));
+    const command = run(runBefore(end));
     expect(await command.exit()).toBe(1);
     expect(command.stderr).toBe('The first worker ended (exit code 7) before it listened.\n');
   });

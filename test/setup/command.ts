@@ -37,6 +37,11 @@ export function runCommand(
   return runProgram(process.execPath, ['--liftoff-only', join(ROOT, script!), ...args], env, cwd);
 }
 
+/** @returns environment variables with which a command, and each process that it starts, runs a script before its own */
+export function runBefore(script: string): Record<string, string> {
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
+}
+
 /** @param cwd the working directory, by default the root of the project */
 export function runProgram(
   file: string,
