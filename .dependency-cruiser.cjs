@@ -2,7 +2,7 @@
 const modules = 'plants|auth|health|metrics';
 
 const programs =
-  '^src/(main|cli|cluster/worker|database/data-source|database/embedded/postgres-thread)\\.ts$';
+  '^src/(main|cli|cluster/worker|database/data-source|database/embedded/prepare-cluster)\\.ts$';
 
 module.exports = {
   forbidden: [
@@ -61,7 +61,7 @@ module.exports = {
       name: 'nothing-imports-the-entry-points',
       severity: 'error',
       from: { path: '^src/' },
-      to: { path: '^src/(main|cli|cluster/worker|database/embedded/postgres-thread)\\.ts$' },
+      to: { path: '^src/(main|cli|cluster/worker|database/embedded/prepare-cluster)\\.ts$' },
     },
     {
       name: 'only-entry-points-build-the-app',

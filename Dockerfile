@@ -1,31 +1,40 @@
 # syntax=docker/dockerfile:1
-# Dependencies and build are the same for every platform, so they are made on the builder's own, without emulation.
-FROM --platform=$BUILDPLATFORM node:26.10.0-bookworm-slim AS base
+# The build is the same for every platform, so it is made on the builder's own, without emulation; so are the packages for
+# the platform of the image, which npm only unpacks.
+FROM --platform=$BUILDPLATFORM node:24.21.0-bookworm-slim AS base
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 
 FROM base AS build
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json nest-cli.json rolldown.config.js ./
+COPY tsconfig.json tsconfig.build.json nest-cli.json ./
 COPY src ./src
-RUN npm run -s build && mkdir -m 700 /data
+RUN npm run -s build
 
 FROM base AS dependencies
-# The image brings the runtime; the optional dependencies are that same runtime for other machines.
-# Source maps of packages help nobody here.
-RUN npm ci --omit=dev --omit=optional \
+ARG TARGETARCH
+# The image brings the runtime, which is also one of the packages. Nothing reads their source maps here.
+RUN npm ci --omit=dev --os=linux --cpu="$(echo "$TARGETARCH" | sed s/amd64/x64/)" \
+  && rm -rf node_modules/node-linux-* node_modules/.bin/node \
   && find node_modules -name '*.map' -delete
 
-FROM node:26.10.0-bookworm-slim
+# On the platform of the image: Postgres itself makes the empty database that each first start unpacks.
+FROM node:24.21.0-bookworm-slim AS app
+WORKDIR /app
+COPY --from=dependencies /app ./
+COPY --from=build /app/dist ./dist
+COPY plant-store ./
+RUN node dist/database/embedded/prepare-cluster.js
+
+FROM node:24.21.0-bookworm-slim
 # The port of a container can be reached only if the service listens on the container's own address.
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
 WORKDIR /app
-COPY --from=dependencies /app/package.json ./
-COPY --from=dependencies /app/node_modules ./node_modules
-COPY --from=build /app/dist ./dist
-COPY plant-store ./
-# For the embedded database, without DATABASE_URL. Nothing else is written to: the file system may be read-only.
-COPY --from=build --chown=node:node /data /data
+COPY --from=app /app ./
+# For the embedded database, without DATABASE_URL. Any user may run the container, and makes a folder of its own here, which is
+# closed to others. Nothing else is written to: the file system may be read-only.
+RUN mkdir -m 1777 /data
+VOLUME /data
 USER node
 EXPOSE 3000
 # Bash sends the request itself: a check with Node takes twenty times the processor time.

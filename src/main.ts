@@ -22,7 +22,7 @@ async function start(): Promise<void> {
     report(`Opening the embedded Postgres in ${config.database.dataDir} …`);
   }
   const [database, { serve }] = await Promise.all([
-    openDatabase(config.database),
+    openDatabase(config.database, (text) => logger.warn(text)),
     // Not imported before: TypeORM and Nest take a second to load, and a start with a wrong setting does not need them.
     import('./serve.js'),
     // With several workers, only they need Nest.

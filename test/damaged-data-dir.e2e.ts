@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
-import { chmod, cp, mkdir, rm, truncate, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { chmod, chown, cp, mkdir, rm, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { mountSmallDisk, type SmallDisk } from './faults/disk.js';
 import { attempt, attemptProgram, endAttempts, reasonOf } from './setup/attempts.js';
 import { runInProcess } from './setup/cli.js';
 import { ROOT } from './setup/command.js';
-import { makeDataDir } from './setup/data-dir.js';
+import { makeCluster, makeDataDir } from './setup/data-dir.js';
 
 const MAIN = 'dist/main.js';
 const CLI = 'dist/cli.js';
@@ -19,6 +19,7 @@ describe('a data folder that cannot be used', () => {
 
   beforeEach(async () => {
     dataDir = await makeDataDir();
+    await makeCluster(dataDir);
   });
   afterEach(() => rm(dataDir, { recursive: true }));
 
@@ -34,12 +35,30 @@ describe('a data folder that cannot be used', () => {
     });
   }
 
-  const damage: [string, (postgres: string) => Promise<unknown>][] = [
-    ['without PG_VERSION', (postgres) => rm(join(postgres, 'PG_VERSION'))],
-    ['of another version', (postgres) => writeFile(join(postgres, 'PG_VERSION'), '15\n')],
+  const cannotStart = (postgres: string, reason: string) =>
+    `The embedded Postgres cannot start in ${postgres}: ${reason}. Mend that, restore a copy of the folder, or move it away to start with an empty database.`;
+
+  const damage: [
+    kind: string,
+    spoil: (postgres: string) => Promise<unknown>,
+    reason: (postgres: string) => string,
+  ][] = [
+    [
+      'without PG_VERSION',
+      (postgres) => rm(join(postgres, 'PG_VERSION')),
+      (postgres) =>
+        `"${postgres}" is not a valid data directory (File "${postgres}/PG_VERSION" is missing)`,
+    ],
+    [
+      'of another version',
+      (postgres) => writeFile(join(postgres, 'PG_VERSION'), '15\n'),
+      () =>
+        'database files are incompatible with server (The data directory was initialized by PostgreSQL version 15, which is not compatible with this version 18.4)',
+    ],
     [
       'with a pg_control that is cut short',
       (postgres) => truncate(join(postgres, 'global/pg_control'), 100),
+      () => 'could not read file "global/pg_control": read 100 of 296',
     ],
     [
       'that is empty',
@@ -47,26 +66,36 @@ describe('a data folder that cannot be used', () => {
         await rm(postgres, { recursive: true });
         await mkdir(postgres);
       },
-    ],
-    [
-      'that is a file',
-      async (postgres) => {
-        await rm(postgres, { recursive: true });
-        await writeFile(postgres, 'x');
-      },
+      (postgres) =>
+        `postgres: could not access the server configuration file "${postgres}/postgresql.conf": No such file or directory`,
     ],
   ];
 
   it.each(damage)(
     'a database %s: the message is one line, and the files stay as they are',
-    async (_kind, spoil) => {
+    async (_kind, spoil, reason) => {
       const postgres = join(dataDir, 'postgres');
       await spoil(postgres);
-      await expectOneLine(
-        `${postgres} is damaged, or of another version of Postgres. Restore a copy of it, or move it away to start with an empty database.`,
-      );
+      await expectOneLine(cannotStart(postgres, reason(postgres)));
     },
   );
+
+  it('a database that PGlite wrote, as earlier versions did: the message says what to do', async () => {
+    const postgres = join(dataDir, 'postgres');
+    await cp('test/fixtures/pglite-pg_control', join(postgres, 'global/pg_control'));
+    await expectOneLine(
+      `${postgres} was written by PGlite, the embedded database of an earlier version, which Postgres cannot read. Move it away to start with an empty database; docs/embedded-postgres.md says how to move its plants.`,
+    );
+  });
+
+  it('a database that is a file: the message is one line', async () => {
+    const postgres = join(dataDir, 'postgres');
+    await rm(postgres, { recursive: true });
+    await writeFile(postgres, 'x');
+    await expectOneLine(
+      `${postgres} is not a folder. Move it away, or set DATA_DIR to another folder.`,
+    );
+  });
 
   it('a database whose catalog is damaged: the message is one line that names the folder', async () => {
     const tables = join(dataDir, 'postgres/base/5');
@@ -77,32 +106,20 @@ describe('a data folder that cannot be used', () => {
     );
   });
 
-  it.each([
-    ['a folder', (lock: string) => mkdir(lock), 'unable to open database file'],
-    [
-      'a file of another program',
-      (lock: string) => writeFile(lock, 'not a lock, and long enough to be looked at'),
-      'file is not a database',
-    ],
-  ])('a lock that is %s: the message is one line', async (_kind, make, reason) => {
-    const lock = join(dataDir, 'lock');
-    await make(lock);
-    await expectOneLine(
-      `${lock} cannot be used as the lock of the Plant Store (${reason}). Move it away, or set DATA_DIR to another folder.`,
-    );
-  });
-
   it('a socket that is a folder: the message is one line', async () => {
-    await mkdir(join(dataDir, '.s.PGSQL.5432'));
+    await mkdir(join(dataDir, 'postgres/.s.PGSQL.5432'));
     const service = attempt([MAIN], { PORT: '0', DATA_DIR: dataDir });
     expect(await service.exit()).toBe(1);
     expect(reasonOf(service)).toMatch(
-      /^The embedded Postgres cannot start in .*\.s\.PGSQL\.5432\. Fix that, or set DATA_DIR to another folder\.\n$/,
+      /^The embedded Postgres cannot start in .*: could not create any Unix-domain sockets\. .*\n$/,
     );
   });
 
-  it('a temporary folder that does not exist: the message is one line', async () => {
-    const list = attempt([CLI, 'token', 'list'], { DATA_DIR: dataDir, TMPDIR: '/nowhere' });
+  it('a long path and a temporary folder that does not exist: the message is one line', async () => {
+    const list = attempt([CLI, 'token', 'list'], {
+      DATA_DIR: join(dataDir, 'x'.repeat(120)),
+      TMPDIR: '/nowhere',
+    });
     expect(await list.exit()).toBe(1);
     expect(list.stderr).toBe(
       '/nowhere cannot be written (ENOENT). Set TMPDIR to a folder of your own.\n',
@@ -112,29 +129,46 @@ describe('a data folder that cannot be used', () => {
   const user = process.getuid!();
   // The rights of files do not restrict the superuser.
   const asAnotherUser = user === 0 ? ['setpriv', '--reuid=65534', '--clear-groups'] : [];
-  const notOwned =
-    'cannot be read and written (EACCES). The folder and all files in it must belong to this user.';
-  it.each([
-    ['a file that this user cannot write', 'postgres/global/pg_control', 0o400, notOwned],
-    ['a folder that this user cannot write', 'postgres', 0o500, notOwned],
-    [
-      'a data folder that this user cannot write',
-      '',
-      0o500,
-      'cannot be written (EACCES). Set DATA_DIR to a folder of your own.',
-    ],
-  ])('%s: the message names it', async (_kind, file, mode, message) => {
-    await cp(process.env['TEST_TEMPLATE_DIR']!, join(dataDir, 'postgres'), { recursive: true });
-    if (user === 0) await promisify(execFile)('chown', ['-R', '65534', dataDir]);
-    const path = resolve(dataDir, file);
-    await chmod(path, mode);
+  const startAsAnotherUser = (dataDir: string) => {
     const [program, ...args] = [...asAnotherUser, process.execPath, join(ROOT, MAIN)];
     // Coverage is off, because the other user cannot write to its folder.
     const env = { PORT: '0', DATA_DIR: dataDir, NODE_V8_COVERAGE: '' };
-    const service = attemptProgram(program, args, env);
+    return attemptProgram(program!, args, env);
+  };
+
+  it('a data folder that this user cannot write: the message names it', async () => {
+    if (user === 0) await promisify(execFile)('chown', ['-R', '65534', dataDir]);
+    // Root owns the folder above, where this user cannot make one.
+    const path = join(dataDir, 'closed', 'data');
+    await mkdir(join(dataDir, 'closed'), { mode: 0o555 });
+    const service = startAsAnotherUser(path);
     expect(await service.exit()).toBe(1);
-    expect(reasonOf(service)).toBe(`${path} ${message}\n`);
-    await chmod(path, 0o700);
+    expect(reasonOf(service)).toBe(
+      `${path} cannot be written (EACCES). Set DATA_DIR to a folder of your own.\n`,
+    );
+  });
+
+  it('a file of the database that this user cannot read: the message names it', async () => {
+    if (user === 0) await promisify(execFile)('chown', ['-R', '65534', dataDir]);
+    const path = join(dataDir, 'postgres/global/pg_control');
+    await chmod(path, 0o200);
+    const service = startAsAnotherUser(dataDir);
+    expect(await service.exit()).toBe(1);
+    expect(reasonOf(service)).toMatch(
+      /^The embedded Postgres cannot start in .* could not open file ".*\/global\/pg_control": Permission denied\. .*\n$/,
+    );
+  });
+
+  // Only root can give folders to other users.
+  (user === 0 ? it : it.skip).each([
+    ['the data folder', ''],
+    ['the folder of the database', 'postgres'],
+  ])('%s belongs to another user: the message names both', async (_what, folder) => {
+    const path = join(dataDir, folder);
+    await chown(path, 12_345, 12_345);
+    await expectOneLine(
+      `${path} belongs to another user (uid 12345). Start as that user, or set DATA_DIR to a folder of your own.`,
+    );
   });
 });
 

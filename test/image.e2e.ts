@@ -1,14 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { cp, mkdtemp, rm, stat, symlink } from 'node:fs/promises';
+import { cp, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { settings } from '../src/config/config.js';
-import { prepareDataDir } from '../src/database/embedded/data-dir.js';
 import { end, stop, urlOf } from './setup/built-service.js';
 import { ROOT, runProgram } from './setup/command.js';
 import { openTestDatabase } from './setup/database.js';
@@ -58,17 +57,8 @@ describe('the image', () => {
     expect(imageSettings).toMatchObject({ HOST: '0.0.0.0' });
   });
 
-  it('runs as a user who is not root, and owns the folder of the embedded database', () => {
+  it('runs as a user who is not root', () => {
     expect(dockerfile.match(/^USER .+$/gm)).toEqual(['USER node']);
-    expect(imageSettings).toMatchObject({ DATA_DIR: '/data' });
-    expect(dockerfile).toMatch(/^COPY --from=build --chown=node:node \/data \/data$/m);
-  });
-
-  it('has that folder closed to others, as the service makes it', async () => {
-    const dataDir = join(dir, 'data');
-    prepareDataDir(dataDir);
-    const mode = ((await stat(dataDir)).mode & 0o777).toString(8);
-    expect(dockerfile).toMatch(new RegExp(`^RUN .*mkdir -m ${mode} /data$`, 'm'));
   });
 
   it('has all files that the service and its commands need, and lets signals reach the service', async () => {

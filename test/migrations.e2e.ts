@@ -5,7 +5,7 @@ import type { DatabaseConfig } from '../src/config/config.js';
 import { databaseOptions } from '../src/database/database-options.js';
 import { migrate, prepareDatabase } from '../src/database/prepare-database.js';
 import { runInProcess } from './setup/cli.js';
-import { isOnServer, openTestDatabase, type TestDatabase } from './setup/database.js';
+import { openTestDatabase, type TestDatabase } from './setup/database.js';
 
 // On a server, other tests migrate in the same database, which has one lock; prepareDatabase waits for it.
 describe('migrations', () => {
@@ -41,10 +41,9 @@ describe('migrations', () => {
        $$ BEGIN RAISE EXCEPTION '${message}' USING ERRCODE = '${sqlstate}'; END $$`,
     );
     // With the schema of Postgres in second place, this function hides its namesake.
-    if (!isOnServer) await database.query('SET search_path = public, pg_catalog');
-    const url = isOnServer ? `${database.url},pg_catalog` : database.url;
+    await database.set('search_path', 'public, pg_catalog');
     const messages: string[] = [];
-    await prepareDatabase({ ...config, url }, (line) => messages.push(line));
+    await prepareDatabase(config, (line) => messages.push(line));
     expect(messages).toEqual([
       expect.stringMatching(/^The database has no advisory locks, .* run one at a time, /),
     ]);
@@ -56,8 +55,7 @@ describe('migrations', () => {
     const { exitCode, stderr } = await runInProcess(['migrate', '--distribute'], {
       DATABASE_URL: database.url,
     });
-    // Not the first line if another test file is migrating on the same server: then the command waits for it.
-    expect(stderr).toMatch(/^The table plants was not distributed: .* no extension citus\./m);
+    expect(stderr).toMatch(/^The table plants was not distributed: .* no extension citus\./);
     expect(exitCode).toBe(1);
   });
 

@@ -293,7 +293,6 @@ describe('/health/ready, for a role with limited privileges', () => {
         status: 503,
         body: { message: expect.stringContaining(`: ${privilege} on ${table}. `) },
       });
-      // All connections to the embedded database share one session, and so the role.
       await pool.query('RESET ROLE');
       await query(`GRANT ${privilege} (${column}) ON ${table} TO ${role}`);
     }

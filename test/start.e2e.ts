@@ -1,18 +1,15 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
-import { cp, mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { connect, isIPv6, type AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { listen } from '../src/app.js';
-import { lockDataDir } from '../src/database/embedded/data-dir.js';
-import { startEmbeddedPostgres } from '../src/database/embedded/embedded-postgres.js';
-import { openSocketDir, socketIn } from '../src/database/embedded/socket-dir.js';
 import { attempt, endAttempts } from './setup/attempts.js';
 import { end, runService, stop, urlOf } from './setup/built-service.js';
 import { ROOT, runBefore, runCommand, type Command } from './setup/command.js';
@@ -30,7 +27,9 @@ afterEach(endAttempts);
 const ON_TERMINAL = runBefore('process.stdout.isTTY = true');
 
 const inUse = (dataDir: string) =>
-  new RegExp(`^Opening .+\n${dataDir} is in use by another process of the Plant Store\\.\n$`);
+  new RegExp(
+    `^Opening .+\n${dataDir} is in use by another Plant Store, whose Postgres is process \\d+\\. Stop that one, or set DATA_DIR to another folder\\.\n$`,
+  );
 const curlOf = async (service: Command) => (await service.waitFor(/^curl .*$/m))[0];
 
 /** Runs a curl line as it is, and returns the body of the response. */
@@ -254,123 +253,6 @@ describe('a service on the embedded database', () => {
       level: 40,
       signal,
       msg: `The Plant Store ends at once: it received ${signal} while it was stopping.`,
-    });
-  });
-});
-
-it('the embedded database is closed only when Postgres has shut down', async () => {
-  const dataDir = await makeDataDir();
-  const database = await startEmbeddedPostgres(dataDir, true);
-  expect(stateIn(dataDir)).not.toBe(SHUT_DOWN);
-  await database.close();
-  expect(stateIn(dataDir)).toBe(SHUT_DOWN);
-  await rm(dataDir, { recursive: true });
-});
-
-describe('a start on the embedded database', () => {
-  let dataDir: string;
-  let started: Command[];
-
-  beforeEach(async () => {
-    dataDir = await makeDataDir();
-    started = [];
-  });
-  afterEach(async () => {
-    for (const command of started) await end(command);
-    await rm(dataDir, { recursive: true });
-  });
-
-  const start = (env: Record<string, string> = {}): Command => {
-    const command = runService({ DATA_DIR: dataDir, ...env });
-    started.push(command);
-    return command;
-  };
-
-  it('makes a data folder with a long path, even after a first start that was interrupted', async () => {
-    const env = { DATA_DIR: join(dataDir, 'a', 'x'.repeat(120)) };
-    const first = start(env);
-    await first.waitFor(/Opening/);
-    const postgres = join(env.DATA_DIR, 'postgres');
-    const unfinished = `${postgres}.unfinished`;
-    await until(() => existsSync(unfinished) || existsSync(postgres));
-    first.process.kill('SIGKILL');
-    await first.exit();
-    // The same is left, at whatever moment the process ended: a database without its last file.
-    await cp(process.env['TEST_TEMPLATE_DIR']!, unfinished, { recursive: true });
-    await rm(controlFile(unfinished));
-    expect(await curl(await curlOf(start(env)))).toContain('Equisetum');
-    // The embedded Postgres has no password: the folder with its socket is closed to other users.
-    for (const folder of [join(dataDir, 'a'), env.DATA_DIR]) {
-      expect((await stat(folder)).mode & 0o777).toBe(0o700);
-    }
-  });
-
-  it('leaves nothing in the temporary folder when a service runs on its folder with a long path', async () => {
-    await using resources = new AsyncDisposableStack();
-    const longDir = join(dataDir, 'x'.repeat(120));
-    const temporary = join(dataDir, 'tmp');
-    for (const folder of [longDir, temporary]) await mkdir(folder);
-    resources.use(lockDataDir(longDir));
-    const server = createServer();
-    await once(server.listen(socketIn(openSocketDir(longDir, resources))), 'listening');
-    resources.defer(() => void server.close());
-    const second = attempt([MAIN], { DATA_DIR: longDir, PORT: '0', TMPDIR: temporary });
-    expect(await second.exit()).toBe(1);
-    expect(second.stderr).toMatch(inUse(longDir));
-    expect(await readdir(temporary)).toEqual([]);
-  });
-
-  it('leaves nothing in the temporary folder when another command has the folder with a long path open', async () => {
-    const longDir = join(dataDir, 'x'.repeat(120));
-    const temporary = join(dataDir, 'tmp');
-    for (const folder of [longDir, temporary]) await mkdir(folder);
-    using _lock = lockDataDir(longDir);
-    const command = attempt([CLI, 'token', 'list'], {
-      DATA_DIR: longDir,
-      DATABASE_START_TIMEOUT_MS: '0',
-      TMPDIR: temporary,
-    });
-    expect(await command.exit()).toBe(1);
-    expect(command.stderr).toBe(`${longDir} is in use by another process of the Plant Store.\n`);
-    expect(await readdir(temporary)).toEqual([]);
-  });
-
-  it('succeeds in only one of several services that start at once on one data folder', async () => {
-    const services = Array.from({ length: 4 }, () => start());
-    const outcomes = await Promise.all(
-      services.map((service) =>
-        Promise.race([
-          urlOf(service).then(
-            () => 'serves',
-            () => 'refused',
-          ),
-          service.exit().then(() => 'refused'),
-        ]),
-      ),
-    );
-    expect(outcomes.toSorted()).toEqual(['refused', 'refused', 'refused', 'serves']);
-    const refused = services.filter((_, i) => outcomes[i] === 'refused');
-    for (const service of refused) {
-      expect(await service.exit()).toBe(1);
-      expect(service.stderr).toMatch(inUse(dataDir));
-    }
-  });
-
-  it('commands wait for each other when no service runs', async () => {
-    const commands = Array.from({ length: 3 }, (_, i) =>
-      runCommand([CLI, 'token', 'create', `name ${i}`], { DATA_DIR: dataDir }),
-    );
-    expect(await Promise.all(commands.map((command) => command.exit()))).toEqual([0, 0, 0]);
-  });
-
-  it('a service that starts beside a command waits for it', async () => {
-    // This test does not concern the time-out, and a busy machine must not cause one.
-    const env = { DATABASE_TIMEOUT_MS: '20000' };
-    const command = runCommand([CLI, 'token', 'list'], { DATA_DIR: dataDir, ...env });
-    await urlOf(start(env));
-    expect({ exitCode: await command.exit(), stderr: command.stderr }).toEqual({
-      exitCode: 0,
-      stderr: '',
     });
   });
 });

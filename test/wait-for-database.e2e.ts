@@ -3,7 +3,7 @@ import { readConfig } from '../src/config/config.js';
 import { prepareDatabase } from '../src/database/prepare-database.js';
 import { attempt, endAttempts } from './setup/attempts.js';
 import { startDatabaseProxy, type DatabaseProxy } from './setup/database-proxy.js';
-import { isOnServer, openTestDatabase, type TestDatabase } from './setup/database.js';
+import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { replaceWaits } from './setup/held-waits.js';
 import { settled } from './setup/settled.js';
 
@@ -50,12 +50,11 @@ describe('a start while the database is away', () => {
     expect(await database.query('SELECT 1 FROM plants')).toEqual([]);
   });
 
-  // On a server, each connection has its own settings.
-  (isOnServer ? it.skip : it)('reports another reason', async () => {
-    await database.query('SET default_transaction_read_only = on');
+  it('reports another reason', async () => {
+    await database.set('default_transaction_read_only', 'on');
     const { messages, isPrepared } = await prepare(86_400_000, (message) => {
       if (message.includes('read-only')) {
-        void database.query('SET default_transaction_read_only = off');
+        void database.set('default_transaction_read_only', 'off');
       } else {
         proxy.restore();
       }

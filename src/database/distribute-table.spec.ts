@@ -1,17 +1,17 @@
 import { expect, it } from '@jest/globals';
-import { EmbeddedDatabase } from '../../test/setup/embedded-database.js';
+import { FreshDatabase } from '../../test/setup/fresh-database.js';
 import { readConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { distributeTable } from './distribute-table.js';
 
-const database = new EmbeddedDatabase();
+const database = new FreshDatabase();
 
 const distribute = () =>
   distributeTable({ ...readConfig({}).database, url: database.url }, 'plants');
 
 /** The names that Citus has in a database, with functions that record their calls. */
-const installCitus = (workers: number) =>
-  database.run(
+const installCitus = async (workers: number) => {
+  await database.run(
     `CREATE TABLE plants (id bigint);
      CREATE TABLE calls (call text, statement_timeout text, transaction xid8 DEFAULT pg_current_xact_id());
      CREATE TABLE pg_extension AS SELECT 'citus' AS extname;
@@ -26,9 +26,12 @@ const installCitus = (workers: number) =>
        $$ INSERT INTO calls VALUES ('distribute ' || name || ' by ' || col, current_setting('statement_timeout'));
           INSERT INTO pg_dist_partition VALUES (name::regclass, 'h') $$;
      CREATE FUNCTION truncate_local_data_after_distributing_table(name text) RETURNS void LANGUAGE sql AS
-       $$ INSERT INTO calls VALUES ('truncate ' || name, current_setting('statement_timeout')) $$;
-     SET search_path = public, pg_catalog; SET statement_timeout = 5000`,
+       $$ INSERT INTO calls VALUES ('truncate ' || name, current_setting('statement_timeout')) $$`,
   );
+  // The tables above hide those of Postgres.
+  await database.set('search_path', 'public, pg_catalog');
+  await database.set('statement_timeout', '5000');
+};
 
 const calls = () =>
   database.rows(

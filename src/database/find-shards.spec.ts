@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
-import { EmbeddedDatabase } from '../../test/setup/embedded-database.js';
+import { FreshDatabase } from '../../test/setup/fresh-database.js';
 import { findShards } from './shards.js';
 
-const database = new EmbeddedDatabase();
+const database = new FreshDatabase();
 
 /** The lists of Citus, in which a table has shards from the hashes of 0, 1 and -1 on. */
 const distribute = (method: string) =>

@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config, DatabaseConfig } from '../config/config.js';
-import { DataDirInUseError } from './embedded/data-dir.js';
+import { clusterIn } from './embedded/data-dir.js';
 import {
-  joinEmbeddedPostgres,
+  DataDirInUseError,
   startEmbeddedPostgres,
   type EmbeddedPostgres,
 } from './embedded/embedded-postgres.js';
+import { openSocketDir } from './embedded/socket-dir.js';
 
 /** A database that accepts connections. */
 export interface OpenDatabase {
@@ -14,48 +15,98 @@ export interface OpenDatabase {
   close(): Promise<void>;
 }
 
+/** Other processes find the embedded Postgres of a service at this port: the last part of the name of its socket. */
+const SERVICE_PORT = 5432;
+
+/** A command ends its Postgres when its work is done, so no other process should use it. */
+const COMMAND_PORT = 5433;
+
 const RETRY_INTERVAL_MS = 100;
 
+/** Without a limit, a frozen Postgres would hold up the start. */
+const LOGIN_TIMEOUT_MS = 1000;
+
 /**
- * Opens the server in `DATABASE_URL`, or starts the embedded Postgres. Waits while a command has the data folder open.
+ * Opens the server in `DATABASE_URL`, or starts the embedded Postgres. Waits while a command, or a service that is ending, has the
+ * data folder open.
  *
+ * @param log receives what an operator should know of the embedded Postgres
  * @throws DataDirInUseError when another service runs on the folder; StartError when the folder cannot be used
  */
-export function openDatabase(config: Config['database']): Promise<OpenDatabase> {
-  return open(config, false);
+export function openDatabase(
+  config: Config['database'],
+  log: (text: string) => void,
+): Promise<OpenDatabase> {
+  return open(config, SERVICE_PORT, log);
 }
 
 /** Like `openDatabase`, but joins the embedded Postgres of a running service. */
 export function joinDatabase(config: Config['database']): Promise<OpenDatabase> {
-  return open(config, true);
+  return open(config, COMMAND_PORT, () => undefined);
 }
 
-async function open(config: Config['database'], mayJoin: boolean): Promise<OpenDatabase> {
+async function open(
+  config: Config['database'],
+  port: number,
+  log: (text: string) => void,
+): Promise<OpenDatabase> {
   const { url } = config;
   if (url !== undefined) return { config: { ...config, url }, close: () => Promise.resolve() };
-  const embedded = await openEmbedded(config, mayJoin);
-  return {
-    config: { ...config, url: embedded.url, isEmbedded: true },
-    close: () => embedded.close(),
-  };
+  const resources = new AsyncDisposableStack();
+  try {
+    const socketDir = openSocketDir(clusterIn(config.dataDir), resources);
+    const postgres = await startOrJoin(config, port, socketDir, log);
+    resources.defer(() => postgres.close());
+    return {
+      config: { ...config, url: urlOf(socketDir, postgres.port), isEmbedded: true },
+      close: () => resources.disposeAsync(),
+    };
+  } catch (error) {
+    await resources.disposeAsync();
+    throw error;
+  }
 }
 
-async function openEmbedded(
-  { dataDir, startTimeout }: Config['database'],
-  mayJoin: boolean,
-): Promise<EmbeddedPostgres> {
-  const deadline = performance.now() + startTimeout;
+/** @returns the embedded Postgres, and its port */
+async function startOrJoin(
+  config: Config['database'],
+  port: number,
+  socketDir: string,
+  log: (text: string) => void,
+): Promise<EmbeddedPostgres & { readonly port: number }> {
+  const isServiceRunning = () => acceptsLogin(urlOf(socketDir, SERVICE_PORT));
+  const deadline = performance.now() + config.startTimeout;
   for (;;) {
-    try {
-      return await startEmbeddedPostgres(dataDir, !mayJoin);
-    } catch (error) {
-      if (!(error instanceof DataDirInUseError)) throw error;
-      const joined = await joinEmbeddedPostgres(dataDir);
-      if (joined !== undefined && mayJoin) return joined;
-      await joined?.close();
-      // Only a service can be joined, and it keeps the folder open. Otherwise a command has it open, which ends soon.
-      if (joined !== undefined || performance.now() > deadline) throw error;
-      await delay(RETRY_INTERVAL_MS);
+    if (port === COMMAND_PORT && (await isServiceRunning())) {
+      return { port: SERVICE_PORT, close: () => Promise.resolve() };
     }
+    try {
+      return { port, ...(await startEmbeddedPostgres(config, port, log)) };
+    } catch (error) {
+      if (!(error instanceof DataDirInUseError) || performance.now() > deadline) throw error;
+      if (port === SERVICE_PORT && (await isServiceRunning())) throw error;
+    }
+    await delay(RETRY_INTERVAL_MS);
+  }
+}
+
+function urlOf(socketDir: string, port: number): string {
+  return `postgres://postgres@/postgres?host=${encodeURIComponent(socketDir)}&port=${port}`;
+}
+
+/** Whether a Postgres works at this address. One that is stopping has a socket, too, but refuses the login. */
+async function acceptsLogin(url: string): Promise<boolean> {
+  // Not imported before: a start with a wrong setting does not need it.
+  const { Client } = await import('pg');
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: LOGIN_TIMEOUT_MS });
+  // A lost connection is also reported as an event, which would end the process without a listener.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await client.end().catch(() => undefined);
   }
 }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { EntitySchema, type DataSource } from 'typeorm';
-import { EmbeddedDatabase } from '../../test/setup/embedded-database.js';
+import { FreshDatabase } from '../../test/setup/fresh-database.js';
 import { ScriptedPool } from '../../test/setup/scripted-pool.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { schemaProblem, type NeededPrivilege } from './schema-problem.js';
@@ -22,7 +22,7 @@ class Plant1000000000000 {
 class Grow2000000000000 extends Plant1000000000000 {}
 
 describe('schemaProblem', () => {
-  const database = new EmbeddedDatabase();
+  const database = new FreshDatabase();
   let dataSource: DataSource;
 
   beforeEach(async () => {
@@ -42,11 +42,13 @@ describe('schemaProblem', () => {
     `The database lacks what a migration made: ${what}. Restore it, or correct search_path in DATABASE_URL.`;
   const forbids = (what: string) =>
     `The role of the service may not do this in the database: ${what}. Grant it.`;
-  const becomeGardener = (grants: string) =>
-    database.run(
+  const becomeGardener = async (grants: string) => {
+    await database.run(
       `DROP ROLE IF EXISTS gardener; CREATE ROLE gardener;
-       GRANT USAGE ON SCHEMA public TO gardener; GRANT SELECT ON migrations TO gardener; ${grants}; SET ROLE gardener`,
+       GRANT USAGE ON SCHEMA public TO gardener; GRANT SELECT ON migrations TO gardener; ${grants}`,
     );
+    await dataSource.query('SET ROLE gardener');
+  };
 
   it('finds none in a schema that has all that requests need', async () => {
     expect(await problem()).toBeUndefined();
@@ -97,7 +99,8 @@ describe('schemaProblem', () => {
   });
 
   it('reports a read-only database as an outage, whatever its schema', async () => {
-    await database.run('DELETE FROM migrations; SET default_transaction_read_only = on');
+    await database.run('DELETE FROM migrations');
+    await dataSource.query('SET default_transaction_read_only = on');
     await expect(problem()).rejects.toMatchObject({
       code: ErrorCode.databaseUnavailable,
       message: 'The database is read-only, as a standby or a former primary is after a fail-over.',

@@ -9,7 +9,7 @@ const ENTRY_POINTS = [
   'cli.ts',
   'cluster/worker.ts',
   'database/data-source.ts',
-  'database/embedded/postgres-thread.ts',
+  'database/embedded/prepare-cluster.ts',
 ];
 
 /** All but unit tests get the built modules, the ones that operators run, wherever they import one of `src/`. */

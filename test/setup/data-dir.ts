@@ -1,9 +1,18 @@
-import { cp, mkdtemp } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { findPostgresPrograms } from '../../src/database/embedded/postgres-programs.js';
 
-/** Makes a folder for `DATA_DIR`, with an empty embedded database. */
-export async function makeDataDir(): Promise<string> {
-  const dataDir = await mkdtemp(join(process.env['TEST_DATA_ROOT']!, 'plant-store-test-'));
-  await cp(process.env['TEST_TEMPLATE_DIR']!, join(dataDir, 'postgres'), { recursive: true });
-  return dataDir;
+/** Makes an empty folder for `DATA_DIR`. */
+export function makeDataDir(): Promise<string> {
+  return mkdtemp(join(process.env['TEST_DATA_ROOT']!, 'plant-store-test-'));
+}
+
+/** Puts an embedded database into the folder, as a first start does. */
+export async function makeCluster(dataDir: string): Promise<void> {
+  const { cluster } = await findPostgresPrograms();
+  const path = join(dataDir, 'postgres');
+  await mkdir(path, { mode: 0o700 });
+  await promisify(execFile)('tar', ['-xzf', cluster, '-C', path, '--no-same-owner']);
 }

@@ -56,6 +56,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   const url = new URL(databaseUrl.replace(/\/\/(.*@)?[^/]*\//, '//$1placeholder/'));
   url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   url.searchParams.delete('host');
+  url.searchParams.delete('port');
 
   return {
     url: url.href,

@@ -63,7 +63,6 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
     ...env,
   });
   const databaseConfig = { ...config.database, url: config.database.url! };
-  // Test files that start at the same time on one server wait for each other's migrations.
   await prepareDatabase(databaseConfig, () => undefined);
   const create = () => createApp({ ...config, database: databaseConfig });
   let app = await create();

@@ -18,7 +18,6 @@ export async function openUnitDatabase(
   // Ends only statements that hang: a busy machine needs several times as long as an idle one.
   const { database } = readConfig({ DATABASE_TIMEOUT_MS: '60000', DATABASE_URL: empty.url });
   const config = { ...database, url: empty.url };
-  // Test files that start at the same time on one server wait for each other's migrations.
   await prepareDatabase(config, () => undefined);
   const options = databaseOptions(config);
   const dataSource = await new DataSource({

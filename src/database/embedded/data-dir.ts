@@ -1,29 +1,49 @@
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  statSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { StartError } from '../../errors/start-error.js';
+import { NOBODY, type OrdinaryUser } from './ordinary-user.js';
+import type { PostgresPrograms } from './postgres-programs.js';
 
-/** Another process has this data folder open. */
-export class DataDirInUseError extends StartError {
-  override readonly name = 'DataDirInUseError';
+/** The folder of the database cluster. */
+export function clusterIn(dataDir: string): string {
+  return join(dataDir, 'postgres');
 }
 
 /**
- * Makes the data folder if it does not exist.
+ * Makes the data folder and the database cluster in it, if they do not exist, and closes both to other users.
  *
- * @throws StartError when this user cannot make it or write to it
+ * @returns the folder of the cluster
+ * @throws StartError when this user cannot make or use them
  */
-export function prepareDataDir(dataDir: string): void {
+export function openDataDir(
+  dataDir: string,
+  programs: PostgresPrograms,
+  user: OrdinaryUser,
+): string {
+  const cluster = clusterIn(dataDir);
   try {
     makeFolder(dataDir);
-    if (!statSync(dataDir).isDirectory()) {
-      throw new StartError(`${dataDir} is not a folder. Set DATA_DIR to a folder of your own.`);
-    }
-    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+    closeToOthers(dataDir);
+    if (!existsSync(cluster)) makeCluster(cluster, programs);
+    giveTo(user, cluster);
+    return cluster;
   } catch (error) {
     if (error instanceof StartError) throw error;
     throw new StartError(
       `${dataDir} cannot be written (${codeOf(error)}). Set DATA_DIR to a folder of your own.`,
+      { cause: error },
     );
   }
 }
@@ -39,39 +59,101 @@ function makeFolder(path: string): void {
     makeFolder(dirname(path));
     mkdirSync(path, { mode: 0o700 });
   }
+  sync(dirname(path));
 }
-
-/** SQLite's result codes for a database that another process has locked, and for a full disk. */
-const SQLITE_BUSY = 5;
-const SQLITE_FULL = 13;
 
 /**
- * Two processes on one data folder would destroy it. Node cannot lock files, so a transaction of SQLite holds a lock of
- * the operating system, which is released when the process ends.
- *
- * @returns the lock; closing it releases the folder
- * @throws DataDirInUseError when another process holds the lock; StartError when its file cannot be used
+ * Another user who may change the data folder could put another database in place of this one. A volume often belongs to root
+ * and is open to the group of its users, or to all with the sticky bit: there, only the folder of the cluster is closed.
  */
-export function lockDataDir(dataDir: string): DatabaseSync {
-  const path = join(dataDir, 'lock');
-  let lock: DatabaseSync | undefined;
-  try {
-    lock = new DatabaseSync(path);
-    lock.exec('BEGIN EXCLUSIVE');
-    return lock;
-  } catch (error) {
-    lock?.close();
-    const { errcode, errstr } = error as { errcode?: number; errstr?: string };
-    if (errcode === SQLITE_BUSY) {
-      throw new DataDirInUseError(`${dataDir} is in use by another process of the Plant Store.`);
-    }
-    if (errcode === SQLITE_FULL) throw noSpaceError(dataDir);
+function closeToOthers(dataDir: string): void {
+  const stats = statSync(dataDir);
+  const { mode, uid } = stats;
+  if (!stats.isDirectory()) {
+    throw new StartError(`${dataDir} is not a folder. Set DATA_DIR to a folder of your own.`);
+  }
+  const isOpenToAll = (mode & constants.S_IWOTH) !== 0 && (mode & STICKY) === 0;
+  if (uid === process.geteuid!()) {
+    if ((mode & OTHERS) !== 0) chmodSync(dataDir, 0o700);
+  } else if (uid !== 0 || isOpenToAll) {
+    throw notOwned(dataDir, uid);
+  }
+  accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+}
+
+const STICKY = 0o1000;
+const OTHERS = 0o077;
+
+/**
+ * Unpacks an empty cluster. It gets its name when it is complete and on the disk, so that an interrupted start leaves
+ * nothing that the next one could take for a database.
+ */
+const UNPACK = `
+  set -e
+  if [ -e "$1" ]; then exit; fi
+  rm -rf "$1.unfinished"
+  mkdir -m 700 "$1.unfinished"
+  tar -xzf "$2" -C "$1.unfinished" --no-same-owner
+  "$3" --sync-only -D "$1.unfinished"
+  mv "$1.unfinished" "$1"`;
+
+/** @throws StartError when the disk is full, or a program is missing */
+function makeCluster(cluster: string, programs: PostgresPrograms): void {
+  const dataDir = dirname(cluster);
+  const shell = ['sh', '-c', UNPACK, 'sh', cluster, programs.cluster, programs.initdb];
+  const [program, ...args] = [...lockOf(dataDir), ...shell];
+  const { error, status, stderr } = spawnSync(program!, args, { encoding: 'utf8' });
+  if (status === 0) {
+    sync(dataDir);
+    return;
+  }
+  if (stderr?.includes(NO_SPACE)) throw noSpaceError(dataDir);
+  throw new StartError(`${cluster} cannot be made: ${error?.message ?? stderr.trim()}`);
+}
+
+/**
+ * Runs a program, which the arguments are put before, with a lock of the kernel on a folder, which all its processes hold. Node
+ * cannot lock files. macOS has no `flock`; what these locks are for happens only in containers, or between two first starts.
+ */
+export function lockOf(folder: string, ...options: string[]): string[] {
+  return process.platform === 'linux' ? ['flock', '--no-fork', ...options, folder] : [];
+}
+
+/** Closes the cluster to others. Root gives it to the user as whom Postgres runs, who may be another one at each start. */
+function giveTo(user: OrdinaryUser, cluster: string): void {
+  const stats = lstatSync(cluster);
+  if (!stats.isDirectory()) {
     throw new StartError(
-      `${path} cannot be used as the lock of the Plant Store (${errstr ?? codeOf(error)}). Move it away, or set DATA_DIR to another folder.`,
-      { cause: error },
+      `${cluster} is not a folder. Move it away, or set DATA_DIR to another folder.`,
     );
   }
+  const { mode, uid } = stats;
+  if (uid !== user.uid) {
+    const isRoot = process.geteuid!() === 0;
+    if (!isRoot || ![0, NOBODY].includes(uid)) throw notOwned(cluster, uid);
+    execFileSync('chown', ['-hR', `${user.uid}:${user.uid}`, cluster]);
+  }
+  if ((mode & OTHERS) !== 0) chmodSync(cluster, 0o700);
 }
+
+function notOwned(path: string, uid: number): StartError {
+  return new StartError(
+    `${path} belongs to another user (uid ${uid}). Start as that user, or set DATA_DIR to a folder of your own.`,
+  );
+}
+
+/** Entries of a folder survive a power failure only when the folder itself is on the disk. */
+function sync(folder: string): void {
+  const descriptor = openSync(folder, constants.O_RDONLY);
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** The text of ENOSPC, in the messages of tar and Postgres. */
+export const NO_SPACE = 'No space left on device';
 
 export function noSpaceError(dataDir: string): StartError {
   return new StartError(
@@ -81,5 +163,5 @@ export function noSpaceError(dataDir: string): StartError {
 
 /** The code of an error of the system, such as ENOSPC. */
 export function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code;
+  return (error as NodeJS.ErrnoException | undefined)?.code;
 }

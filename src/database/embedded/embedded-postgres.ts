@@ -1,91 +1,220 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
-import { inspect } from 'node:util';
-import { Worker } from 'node:worker_threads';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Config } from '../../config/config.js';
 import { StartError } from '../../errors/start-error.js';
-import { lockDataDir, prepareDataDir } from './data-dir.js';
-import { isListening, makePrivateDir, openSocketDir, socketIn } from './socket-dir.js';
+import { lockOf, NO_SPACE, noSpaceError, openDataDir } from './data-dir.js';
+import { findOrdinaryUser } from './ordinary-user.js';
+import { checkPostgresPrograms, findPostgresPrograms } from './postgres-programs.js';
 
-/** A running embedded Postgres: its address, and how to release it. */
+/** Another Postgres uses the data folder. */
+export class DataDirInUseError extends StartError {
+  override readonly name = 'DataDirInUseError';
+}
+
+/** A running embedded Postgres. */
 export interface EmbeddedPostgres {
-  readonly url: string;
+  /** Stops it, and returns when it has ended. */
   close(): Promise<void>;
 }
 
-/** Tells the thread of Postgres where its files and its socket are. */
-export interface PostgresThreadData {
+/** How a Postgres is started, so that it can be started again. */
+interface Plan {
   readonly dataDir: string;
-  readonly socket: string;
+  readonly cluster: string;
+  readonly command: readonly string[];
+  /** The longest time until it accepts connections, in milliseconds. */
+  readonly timeout: number;
 }
 
+/** One run of Postgres. */
+interface Run {
+  /** Asks Postgres to end. */
+  stop(): void;
+  /** Resolves when Postgres has ended, with its exit code. */
+  readonly ended: Promise<number | null>;
+}
+
+const RESTART_DELAY_MS = 1000;
+
+/** A start takes a tenth of a second, and seconds after a crash. A shorter DATABASE_START_TIMEOUT_MS is for other waits. */
+const MIN_START_TIMEOUT_MS = 10_000;
+
 /**
- * Starts Postgres in a thread of this process, with its files below `dataDir`, and lets pg connect to it through a
- * Unix socket that only this user can use: the embedded server asks for no password.
+ * Starts Postgres as a child of this process, with its files and its socket in a folder that only this user can enter: it asks
+ * for no password. It ends when this process ends, in whatever way. If it ends by itself, it is started again.
  *
- * @param isShared whether other processes may join; a command ends too soon to serve them
- * @throws DataDirInUseError when another process has the folder open
- * @throws StartError when the folder cannot be used
+ * @param port a part of the name of the socket
+ * @param log receives what an operator should know of it
+ * @throws DataDirInUseError when another Postgres uses the folder
+ * @throws StartError when the folder cannot be used, or Postgres does not start in time
  */
 export async function startEmbeddedPostgres(
-  dataDir: string,
-  isShared: boolean,
+  { dataDir, poolSize, startTimeout }: Config['database'],
+  port: number,
+  log: (text: string) => void,
 ): Promise<EmbeddedPostgres> {
-  // All of this is synchronous, so that the thread runs before the caller goes on to load the service.
-  prepareDataDir(dataDir);
-  const resources = new AsyncDisposableStack();
-  try {
-    resources.use(lockDataDir(dataDir));
-    const socketDir = isShared ? openSocketDir(dataDir, resources) : makePrivateDir(resources);
-    const socket = socketIn(socketDir);
-    // A killed process leaves its socket behind; while this process holds the lock, no other one uses that socket.
-    rmSync(socket, { force: true });
-    resources.defer(await startThread({ dataDir, socket }));
-    return { url: urlOf(socketDir), close: () => resources.disposeAsync() };
-  } catch (error) {
-    await resources.disposeAsync();
-    if (error instanceof StartError) throw error;
-    throw new StartError(
-      `The embedded Postgres cannot start in ${dataDir}: ${firstLineOf(error)}. Fix that, or set DATA_DIR to another folder.`,
-      { cause: error },
-    );
+  const programs = await findPostgresPrograms();
+  checkPostgresPrograms(programs);
+  const user = findOrdinaryUser();
+  const cluster = openDataDir(dataDir, programs, user);
+  const command = [...user.command, ...lockCluster(cluster), programs.postgres];
+  for (const [name, value] of Object.entries(settingsOf(port, poolSize))) {
+    command.push('-c', `${name}=${value}`);
   }
-}
-
-/**
- * Postgres has a thread of its own: it opens while the main thread loads the service, and its work does not hold up
- * requests.
- *
- * @returns a function that closes the database and ends the thread
- */
-async function startThread(data: PostgresThreadData): Promise<() => Promise<void>> {
-  const thread = new Worker(new URL('./postgres-thread.js', import.meta.url), { workerData: data });
-  await once(thread, 'message').catch((error: unknown) => {
-    // An error loses its class on its way out of a thread.
-    const isStartError = error instanceof Error && error.name === 'StartError';
-    throw isStartError ? new StartError(error.message, { cause: error }) : error;
-  });
-  return async () => {
-    thread.postMessage('stop');
-    await once(thread, 'exit');
+  command.push('-D', cluster);
+  const plan = { dataDir, cluster, command, timeout: Math.max(startTimeout, MIN_START_TIMEOUT_MS) };
+  let run: Run | undefined = await start(plan, log);
+  let isClosing = false;
+  const keepRunning = async () => {
+    while (run !== undefined) {
+      const code = await run.ended;
+      run = undefined;
+      if (!isClosing) log(`The embedded Postgres ended (exit code ${code}). It is started again.`);
+      while (!isClosing && run === undefined) {
+        await delay(RESTART_DELAY_MS);
+        run = await start(plan, log).catch((error: Error) => void log(error.message));
+      }
+      if (isClosing) run?.stop();
+    }
+  };
+  const closed = keepRunning();
+  return {
+    async close() {
+      isClosing = true;
+      run?.stop();
+      await closed;
+    },
   };
 }
 
-/** Joins the embedded Postgres that another process serves on this folder, if one does. */
-export async function joinEmbeddedPostgres(dataDir: string): Promise<EmbeddedPostgres | undefined> {
-  const resources = new AsyncDisposableStack();
-  const socketDir = openSocketDir(dataDir, resources);
-  if (await isListening(socketIn(socketDir))) {
-    return { url: urlOf(socketDir), close: () => resources.disposeAsync() };
+/** Settings that are not in the cluster's postgresql.conf, so that a new version of the service may change them. */
+function settingsOf(port: number, poolSize: number): Record<string, string | number> {
+  return {
+    listen_addresses: '',
+    // Relative to the cluster, whose path may be too long for a socket.
+    unix_socket_directories: '.',
+    unix_socket_permissions: '0700',
+    port,
+    // The connections of the service, and room for other programs.
+    max_connections: poolSize + 100,
+    shared_buffers: '32MB',
+    log_line_prefix: '',
+    log_checkpoints: 'off',
+    // The text of statements may contain data of users.
+    log_min_error_statement: 'panic',
+    // Errors are reported to the client that caused them.
+    log_min_messages: 'log',
+  };
+}
+
+/** The exit code when another process holds the lock; Postgres has no such code. */
+const LOCKED = 75;
+
+/**
+ * Postgres recognizes another one in its folder by the number of its process, which means nothing in another container. The lock
+ * of the kernel holds there, too.
+ */
+const lockCluster = (cluster: string) =>
+  lockOf(cluster, '--nonblock', `--conflict-exit-code=${LOCKED}`);
+
+/**
+ * Runs Postgres, and ends it when standard input closes: that happens however this process ends. Postgres has a process group of
+ * its own, because Ctrl+C in a terminal must not end it before the requests in flight.
+ */
+const SUPERVISOR = `
+  exec 3<&0
+  "$@" </dev/null 3<&- &
+  postgres=$!
+  trap '' INT TERM HUP
+  (read -r _ <&3; kill -INT "$postgres") &
+  wait "$postgres"
+  code=$?
+  kill -KILL $!
+  exit "$code"`;
+
+/** @returns when Postgres accepts connections */
+async function start(plan: Plan, log: (text: string) => void): Promise<Run> {
+  const child = spawn('/bin/sh', ['-c', SUPERVISOR, 'sh', ...plan.command], {
+    cwd: '/',
+    detached: true,
+    env: {
+      PATH: process.env['PATH'],
+      // The messages of Postgres are read below.
+      LC_ALL: 'C',
+      // This process holds the lock of the kernel, so the process that a killed container left in postmaster.pid has ended, and
+      // its number may belong to any other one. Postgres ignores a number that it finds in this variable.
+      PG_GRANDPARENT_PID: process.platform === 'linux' ? pidIn(plan.cluster) : undefined,
+    },
+    stdio: ['pipe', 'ignore', 'pipe'],
+  });
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  const lines = createInterface(child.stderr);
+  let isStopping = false;
+  const stop = () => {
+    isStopping = true;
+    child.stdin.end();
+  };
+  const messages: string[] = [];
+  const ready = new Promise<'ready'>((resolve) => {
+    lines.on('line', (line) => {
+      if (line.includes('ready to accept connections')) resolve('ready');
+      else messages.push(line);
+    });
+  });
+  const waiting = new AbortController();
+  const late = delay(plan.timeout, 'late' as const, { signal: waiting.signal });
+  const outcome = await Promise.race([ready, ended, late.catch(() => 'late' as const)]);
+  waiting.abort();
+  if (outcome === 'ready') {
+    lines.removeAllListeners('line').on('line', (line) => {
+      if (!isStopping) log(`The embedded Postgres: ${line}`);
+    });
+    return { stop, ended };
   }
-  await resources.disposeAsync();
-  return undefined;
+  stop();
+  throw outcome === 'late' ? lateError(plan, messages) : endedError(plan, outcome, messages);
 }
 
-function urlOf(socketDir: string): string {
-  return `postgres://postgres@/postgres?host=${encodeURIComponent(socketDir)}`;
+/** @returns the process in postmaster.pid, which may have ended */
+function pidIn(cluster: string): string | undefined {
+  try {
+    return readFileSync(join(cluster, 'postmaster.pid'), 'utf8').split('\n')[0];
+  } catch {
+    return undefined;
+  }
 }
 
-/** PGlite also throws objects that are not errors and have no message. */
-function firstLineOf(error: unknown): string {
-  return error instanceof Error ? error.message.split('\n')[0]! : inspect(error, { compact: true });
+function lateError({ dataDir, timeout }: Plan, messages: readonly string[]): StartError {
+  return new StartError(
+    `The embedded Postgres in ${dataDir} accepts no connections after ${timeout} ms. Its last message: ${messages.at(-1) ?? 'none'}. If it recovers from a crash, set DATABASE_START_TIMEOUT_MS to a longer time.`,
+  );
+}
+
+function endedError(
+  { dataDir, cluster }: Plan,
+  code: number | null,
+  messages: readonly string[],
+): StartError {
+  const text = messages.join('\n');
+  if (code === LOCKED || /^FATAL: +lock file "postmaster.pid" already exists/m.test(text)) {
+    const pid = pidIn(cluster);
+    return new DataDirInUseError(
+      `${dataDir} is in use by another Plant Store, whose Postgres is ${pid === undefined ? 'starting' : `process ${pid}`}. Stop that one, or set DATA_DIR to another folder.`,
+    );
+  }
+  if (text.includes(NO_SPACE)) return noSpaceError(dataDir);
+  if (text.includes('USE_FLOAT8_BYVAL')) {
+    return new StartError(
+      `${cluster} was written by PGlite, the embedded database of an earlier version, which Postgres cannot read. Move it away to start with an empty database; docs/embedded-postgres.md says how to move its plants.`,
+    );
+  }
+  const [, fatal, detail] = /^(?:FATAL|PANIC): +(.*)(?:\nDETAIL: +(.*)\.)?/m.exec(text) ?? [];
+  const reason = fatal ?? (text.replaceAll(/\s+/g, ' ') || `exit code ${code}`);
+  return new StartError(
+    `The embedded Postgres cannot start in ${cluster}: ${reason}${detail === undefined ? '' : ` (${detail})`}. Mend that, restore a copy of the folder, or move it away to start with an empty database.`,
+  );
 }
