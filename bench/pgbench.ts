@@ -4,7 +4,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'pg-connection-string';
-import { findPostgresPrograms } from '../test/setup/postgres-server.js';
+import { findInstalledPostgres } from '../test/setup/postgres-server.js';
 import type { Load, LoadResult } from './load.js';
 
 const exec = promisify(execFile);
@@ -54,7 +54,7 @@ async function environmentOf(databaseUrl: string): Promise<Record<string, string
   const ssl = new URL(databaseUrl).searchParams;
   const variables = {
     // With a server on another machine, this one may have pgbench on its PATH and no server programs.
-    PATH: [process.env['PATH'], await findPostgresPrograms().catch(() => '')].join(delimiter),
+    PATH: [process.env['PATH'], await findInstalledPostgres().catch(() => '')].join(delimiter),
     PGHOST: host,
     PGPORT: port,
     PGUSER: user,

@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { totalmem } from 'node:os';
 import pg from 'pg';
-import { startPostgresServer } from '../test/setup/postgres-server.js';
+import {
+  findInstalledPostgres,
+  startPostgresServer,
+  type PostgresServer,
+} from '../test/setup/postgres-server.js';
 
 /** The Postgres server that all contenders use. */
 export interface BenchServer {
@@ -41,6 +45,13 @@ const SHOWN_SETTINGS = [
   'max_connections',
 ];
 
+async function startInstalled(): Promise<PostgresServer> {
+  return startPostgresServer({
+    settings: durableSettings(1),
+    programs: await findInstalledPostgres(),
+  });
+}
+
 /**
  * Opens the server in `databaseUrl`, or starts a durable one in a temporary folder: it responds to a commit after
  * writing it to disk.
@@ -49,7 +60,7 @@ const SHOWN_SETTINGS = [
  */
 export async function openServer(databaseUrl: string | undefined): Promise<BenchServer> {
   if (databaseUrl !== undefined) return connectTo(databaseUrl, () => Promise.resolve());
-  const own = await startPostgresServer(durableSettings(1)).catch((error: Error) => {
+  const own = await startInstalled().catch((error: Error) => {
     throw new Error(`${error.message}\nOr name a server in DATABASE_URL.`, { cause: error });
   });
   try {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { CannotRunError } from '../setup/fault-program.js';
-import { findPostgresPrograms } from '../setup/postgres-server.js';
+import { findInstalledPostgres } from '../setup/postgres-server.js';
 
 /** The programs of a cluster, and the packages of Debian that have them. */
 const PACKAGES = {
@@ -25,7 +25,7 @@ export async function findPrograms(): Promise<Programs> {
     if (path === undefined) missing.push(name);
     else found[program] = path;
   }
-  const postgres = await findPostgresPrograms().catch(() => undefined);
+  const postgres = await findInstalledPostgres().catch(() => undefined);
   if (postgres === undefined) missing.push('postgresql');
   if (missing.length > 0) {
     throw new CannotRunError(

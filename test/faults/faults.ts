@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DatabaseProxy } from '../setup/database-proxy.js';
-import type { PostgresServer } from '../setup/postgres-server.js';
 import type { SmallDisk } from './disk.js';
 import type { Load } from './load.js';
 import type { Kind } from './plan.js';
 import { connect, fillLog, restart, takeConnections } from './postgres.js';
+import type { FaultServer } from './rig.js';
 import type { Service } from './service.js';
 
 /** From a hiccup that nobody notices to one that outlasts all time limits of the service. */
@@ -15,8 +15,9 @@ const JUMP_HOURS = 9000;
 
 /** Everything that can be disturbed. */
 export interface Targets {
-  readonly server: PostgresServer;
-  readonly proxy: DatabaseProxy;
+  readonly server: FaultServer;
+  /** Between the service and the server; undefined for the embedded Postgres. */
+  readonly proxy: DatabaseProxy | undefined;
   readonly service: Service;
   readonly load: Load;
   /** The disk of the server, if it has one of its own. */
@@ -72,9 +73,9 @@ const FAULTS: Readonly<Record<Kind, (targets: Targets) => Promise<string>>> = {
   },
 
   async 'cut-database'(targets) {
-    targets.proxy.cut();
+    targets.proxy!.cut();
     const held = await hold(targets);
-    targets.proxy.restore();
+    targets.proxy!.restore();
     return `connections to Postgres cut for ${held}`;
   },
 
@@ -111,9 +112,9 @@ const FAULTS: Readonly<Record<Kind, (targets: Targets) => Promise<string>>> = {
     await service.becomesReady();
     const held = await hold(targets);
     await service.setClock(0);
-    proxy.cut();
+    proxy!.cut();
     await service.becomesUnready();
-    proxy.restore();
+    proxy!.restore();
     await service.becomesReady();
     return `clock of the service moved by ${hours} hours for ${held}, then connections to Postgres cut`;
   },

@@ -1,6 +1,6 @@
 import pg from 'pg';
-import type { PostgresServer } from '../setup/postgres-server.js';
 import { waitFor } from '../setup/program.js';
+import type { FaultServer } from './rig.js';
 
 const RESTART_SECONDS = 60;
 
@@ -8,7 +8,7 @@ const RESTART_SECONDS = 60;
 const LOG_SWITCHES = 10;
 
 /** Makes Postgres ask for a file that it cannot have, after which it ends. */
-export async function fillLog(server: PostgresServer): Promise<void> {
+export async function fillLog(server: FaultServer): Promise<void> {
   const sql = "SELECT pg_logical_emit_message(true, '', ''), pg_switch_wal()";
   try {
     for (let count = 0; count < LOG_SWITCHES; count++) await server.administer(sql);
@@ -22,14 +22,14 @@ export async function fillLog(server: PostgresServer): Promise<void> {
  *
  * @returns whether it had to be started
  */
-export async function restart(server: PostgresServer, signal: AbortSignal): Promise<boolean> {
+export async function restart(server: FaultServer, signal: AbortSignal): Promise<boolean> {
   let isStarted = false;
   await waitFor('The recovery of Postgres', RESTART_SECONDS, signal, async () => {
     try {
       await server.query('SELECT 1');
       return true;
     } catch (error) {
-      if ((error as { code?: string }).code === 'ECONNREFUSED') {
+      if ((error as { code?: string }).code === 'ECONNREFUSED' && !server.restartsItself) {
         await server.start();
         isStarted = true;
       }
@@ -41,7 +41,7 @@ export async function restart(server: PostgresServer, signal: AbortSignal): Prom
 
 /** Connects until the server refuses, and ends the connections of the service until it has none. */
 export async function takeConnections(
-  server: PostgresServer,
+  server: FaultServer,
   signal: AbortSignal,
 ): Promise<pg.Client[]> {
   const takers = [await connect(server)];
@@ -59,7 +59,7 @@ export async function takeConnections(
   return takers;
 }
 
-export async function connect({ url }: PostgresServer): Promise<pg.Client> {
+export async function connect({ url }: FaultServer): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url });
   // A lost connection is also reported as an event, which would end the process without a listener.
   client.on('error', () => undefined);

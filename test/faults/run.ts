@@ -1,13 +1,9 @@
-import { copyFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { untilIdleAt } from '../setup/clean-state.js';
-import { startDatabaseProxy } from '../setup/database-proxy.js';
 import type { Surroundings } from '../setup/fault-program.js';
 import type { StoredRow } from '../setup/history.js';
 import { describeMachine } from '../setup/machine.js';
 import { findFreePorts } from '../setup/ports.js';
-import { startPostgresServer } from '../setup/postgres-server.js';
 import { waitFor } from '../setup/program.js';
 import { generator } from '../setup/random.js';
 import { createToken, revokeToken } from '../setup/service-program.js';
@@ -17,6 +13,7 @@ import { cause, type Targets } from './faults.js';
 import { startLoad } from './load.js';
 import { isKill, KINDS, type Kind } from './plan.js';
 import { createReport, type FaultRecord, type Report } from './report.js';
+import type { OpenRig } from './rig.js';
 import { Service } from './service.js';
 
 /** Far longer than any fault lasts, so that a service that takes longer needs help. */
@@ -28,9 +25,6 @@ const RECOVERED = 20;
 /** The load between two faults. */
 const PAUSE_MS = { shortest: 100, longest: 1000 } as const;
 
-/** Few connections, so that they can be taken; a small log, which fits a small disk. */
-const SETTINGS = { max_connections: '40', max_wal_size: '64MB', min_wal_size: '32MB' };
-
 const NO_DISK =
   'Left out: the full disk, because only root may mount the file system that it needs.';
 
@@ -41,6 +35,7 @@ export interface RunSettings {
   /** Settings of Postgres that differ from the defaults. */
   readonly settings: Readonly<Record<string, string>>;
   readonly faketime: string;
+  readonly openRig: OpenRig;
 }
 
 /**
@@ -50,21 +45,29 @@ export interface RunSettings {
  * @throws Error when Postgres or the service does not start, or the run is interrupted
  */
 export async function run(
-  { plan, seed, settings, faketime }: RunSettings,
+  { plan, seed, settings, faketime, openRig }: RunSettings,
   { folder, signal, tell }: Surroundings,
 ): Promise<Report> {
   await using resources = new AsyncDisposableStack();
   const disk = await mountSmallDisk();
   resources.defer(async () => disk?.close());
-  const leftOut = disk === undefined ? [NO_DISK] : [];
+  const { server, proxy, env, ...rig } = await openRig(folder, disk?.folder ?? folder, resources);
+  const impossible: readonly Kind[] = [
+    ...rig.leftOut.kinds,
+    ...(disk === undefined ? (['fill-disk'] as const) : []),
+  ];
+  const leftOut = [disk === undefined ? NO_DISK : undefined, rig.leftOut.reason].filter(
+    (reason) => reason !== undefined,
+  );
   leftOut.forEach(tell);
-  const kinds = plan(KINDS.filter((kind) => kind !== 'fill-disk' || disk !== undefined));
+  const kinds = plan(KINDS.filter((kind) => !impossible.includes(kind)));
 
-  const server = await startPostgresServer({ ...SETTINGS, ...settings }, undefined, disk?.folder);
-  resources.defer(async () => {
-    await copyFile(server.logFile, join(folder, 'postgres.log'));
-    await server.close();
-  });
+  const [port] = (await findFreePorts(1)) as [number];
+  const service = new Service({ port, env, folder, faketime, signal });
+  resources.defer(() => service.kill());
+  await service.setClock(0);
+  await service.start();
+  await service.becomesReady();
   const [token, revoked] = [
     await createToken(server.url, 'faults'),
     await createToken(server.url, 'revoked'),
@@ -72,14 +75,6 @@ export async function run(
   await revokeToken(server.url, 'revoked');
   // Settings that lose commits must not lose the schema and the token, or nothing would be left to test.
   await server.administer('CHECKPOINT');
-  const proxy = await startDatabaseProxy(server.url);
-  resources.defer(() => proxy.close());
-  const [port] = (await findFreePorts(1)) as [number];
-  const service = new Service({ port, databaseUrl: proxy.url, folder, faketime, signal });
-  resources.defer(() => service.kill());
-  await service.setClock(0);
-  await service.start();
-  await service.becomesReady();
   const startedAt = new Date().toISOString();
   const load = startLoad(service.url, token, revoked, seed);
   resources.defer(() => load.close());

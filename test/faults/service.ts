@@ -13,7 +13,8 @@ const CLOCK_SECONDS = 10;
 
 export interface ServiceOptions {
   readonly port: number;
-  readonly databaseUrl: string;
+  /** Its settings. */
+  readonly env: Readonly<Record<string, string>>;
   readonly folder: string;
   /** The path of libfaketime. */
   readonly faketime: string;
@@ -35,9 +36,9 @@ export class Service {
   }
 
   async start(): Promise<void> {
-    const { port, databaseUrl, folder, faketime } = this.options;
+    const { port, folder, faketime } = this.options;
     const env = {
-      DATABASE_URL: databaseUrl,
+      ...this.options.env,
       PORT: String(port),
       ...METRICS_SETTING,
       LD_PRELOAD: faketime,

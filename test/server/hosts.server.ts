@@ -29,7 +29,7 @@ describe('an address with two hosts, a primary and its standby', () => {
 
   beforeEach(async () => {
     primary = await startPostgresServer();
-    standby = await startPostgresServer({}, primary);
+    standby = await startPostgresServer({ primary });
   });
   afterEach(async () => {
     await standby.close();
@@ -131,12 +131,8 @@ it('checks the certificate of a server against the host that it connects to', as
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
   const files = ['-keyout', key, '-out', certificate];
   await exec('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...subject, ...files]);
-  // The server does not read a key that belongs to another user than its own or root.
-  if (process.getuid?.() === 0) await exec('chown', ['-R', 'postgres', dir]);
   const server = await startPostgresServer({
-    ssl: 'on',
-    ssl_cert_file: certificate,
-    ssl_key_file: key,
+    settings: { ssl: 'on', ssl_cert_file: certificate, ssl_key_file: key },
   });
   try {
     const create = (...hosts: string[]) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import {
-  findPostgresPrograms,
+  findInstalledPostgres,
   startPostgresServer,
   type PostgresServer,
 } from './postgres-server.js';
@@ -28,7 +28,7 @@ const SETTINGS = {
 /** @returns the reason why no cluster can be started on this machine; undefined if one can */
 export async function whyNoCitus(): Promise<string | undefined> {
   try {
-    const programs = await findPostgresPrograms();
+    const programs = await findInstalledPostgres();
     const { stdout } = await promisify(execFile)(join(programs, 'pg_config'), ['--sharedir']);
     const extension = join(stdout.trim(), 'extension/citus.control');
     return existsSync(extension) ? undefined : `Citus is not installed: ${extension} is missing`;
@@ -55,8 +55,9 @@ export async function startCitusCluster(
   count: number,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<CitusCluster> {
+  const programs = await findInstalledPostgres();
   const starting = Array.from({ length: count + 1 }, () =>
-    startPostgresServer({ ...SETTINGS, ...settings }),
+    startPostgresServer({ settings: { ...SETTINGS, ...settings }, programs }),
   );
   const servers = (await Promise.allSettled(starting)).map((outcome) => {
     if (outcome.status === 'rejected') throw outcome.reason;

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js';
+import { ROOT } from './command.js';
 
 interface Response {
   readonly headers: Record<string, { $ref: string }>;
@@ -26,9 +28,7 @@ export class UndocumentedError extends Error {}
 /** The description of the header field excepts it. */
 const WITHOUT_RETRY_AFTER = 50302;
 
-const document = JSON.parse(
-  readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'),
-) as Document;
+const document = JSON.parse(readFileSync(join(ROOT, 'openapi.json'), 'utf8')) as Document;
 
 /** The responses of all operations, each status before a range such as 5XX. */
 const describedResponses = Object.entries(document.paths).flatMap(([path, operations]) =>

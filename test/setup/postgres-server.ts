@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chown, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { appendFile, chown, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { findFreePorts } from './ports.js';
 import { childrenOf, isRunning } from './processes.js';
-import { findUser, sendSignal } from './program.js';
+import { findNamedUser } from '../../src/database/embedded/ordinary-user.js';
+import { findPostgresPrograms } from '../../src/database/embedded/postgres-programs.js';
+import { sendSignal } from './program.js';
 import { until } from './until.js';
 
 const exec = promisify(execFile);
@@ -16,6 +18,8 @@ const exec = promisify(execFile);
 export interface PostgresServer {
   readonly url: string;
   readonly port: number;
+  /** The folder of its database cluster. */
+  readonly data: string;
   readonly logFile: string;
   query<Row extends pg.QueryResultRow>(sql: string, parameters?: unknown[]): Promise<Row[]>;
   /** Runs SQL in another database of the server, which works even if the first one is misconfigured. */
@@ -29,26 +33,38 @@ export interface PostgresServer {
   close(): Promise<void>;
 }
 
+export interface ServerOptions {
+  /** Settings of postgresql.conf that differ from the defaults. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** The server to follow as a standby; without it, the server has an empty database. */
+  readonly primary?: PostgresServer;
+  /** The folder below which all files are. */
+  readonly parent?: string;
+  /** The folder of `initdb`, `pg_ctl` and `postgres`; by default, those of the embedded Postgres. */
+  readonly programs?: string;
+}
+
 /**
  * Starts a server with the default settings: the commits that it acknowledged survive a crash.
  *
- * @param settings of postgresql.conf that differ
- * @param primary the server to follow as a standby; without it, the server has an empty database
- * @param parent the folder below which all files are
- * @throws Error when no server is installed, or it does not start
+ * @throws Error when the server does not start
  */
-export async function startPostgresServer(
-  settings: Readonly<Record<string, string>> = {},
-  primary?: PostgresServer,
+export async function startPostgresServer({
+  settings = {},
+  primary,
   parent = tmpdir(),
-): Promise<PostgresServer> {
-  const bin = await findPostgresPrograms();
+  programs,
+}: ServerOptions = {}): Promise<PostgresServer> {
+  const bin = programs ?? dirname((await findPostgresPrograms()).postgres);
   const dir = await mkdtemp(join(parent, 'plant-store-server-'));
-  const user = await findUser();
+  const user = findNamedUser();
+  const isRoot = process.geteuid!() === 0;
   // A server of Citus connects to others, and looks for its certificate in the home folder, which must not be that of root.
   const env = { ...process.env, HOME: dir };
-  // Postgres refuses to run as root.
-  const run = (command: string, args: string[]) => exec(command, args, { ...user, cwd: '/', env });
+  const run = (...command: string[]) => {
+    const [program, ...args] = [...user.command, ...command];
+    return exec(program!, args, { cwd: '/', env });
+  };
   const data = join(dir, 'data');
   const logFile = join(dir, 'log');
   const [port] = (await findFreePorts(1)) as [number];
@@ -58,28 +74,12 @@ export async function startPostgresServer(
     for (const [name, value] of Object.entries({ listen_addresses: '127.0.0.1', ...settings })) {
       options.push(`-c ${name}=${value}`);
     }
-    await run(join(bin, 'pg_ctl'), [
-      '-D',
-      data,
-      '-l',
-      logFile,
-      '-w',
-      '-o',
-      options.join(' '),
-      'start',
-    ]);
+    const files = ['-D', data, '-l', logFile];
+    await run(join(bin, 'pg_ctl'), ...files, '-w', '-o', options.join(' '), 'start');
   };
   const close = async () => {
-    await run(join(bin, 'pg_ctl'), ['-D', data, '-m', 'immediate', 'stop']).catch(() => undefined);
+    await run(join(bin, 'pg_ctl'), '-D', data, '-m', 'immediate', 'stop').catch(() => undefined);
     await rm(dir, { recursive: true });
-  };
-  const signalAll = async (signal: NodeJS.Signals) => {
-    const [postmaster] = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n');
-    // A postmaster that still runs would start processes that are missing in the list.
-    sendSignal(Number(postmaster), 'SIGSTOP');
-    const children = await childrenOf(Number(postmaster));
-    for (const pid of [...children, Number(postmaster)]) sendSignal(pid, signal);
-    return [...children, Number(postmaster)];
   };
   const url = `postgres://plants@127.0.0.1:${port}/plants_test`;
   const query = async <Row extends pg.QueryResultRow>(
@@ -101,14 +101,14 @@ export async function startPostgresServer(
   };
 
   try {
-    if (user.uid !== undefined) await chown(dir, user.uid, user.gid);
+    if (isRoot) await chown(dir, user.uid, user.uid);
     if (primary === undefined) {
-      await run(join(bin, 'initdb'), ['-D', data, '-U', 'plants', '-A', 'trust', '-E', 'UTF8']);
+      await run(join(bin, 'initdb'), '-D', data, '-U', 'plants', '-A', 'trust', '-E', 'UTF8');
       await start();
       await administer('CREATE DATABASE plants_test');
     } else {
-      const from = ['-h', '127.0.0.1', '-p', String(primary.port), '-U', 'plants'];
-      await run(join(bin, 'pg_basebackup'), [...from, '-D', data, '-R', '-c', 'fast']);
+      await copyFiles(primary, data);
+      if (isRoot) await exec('chown', ['-R', `${user.uid}:${user.uid}`, data]);
       await start();
     }
   } catch (error) {
@@ -118,30 +118,70 @@ export async function startPostgresServer(
   return {
     url,
     port,
+    data,
     logFile,
     query: (sql, parameters) => query(sql, parameters),
     administer,
+    ...disturb(data),
+    start,
+    close,
+  };
+}
+
+/** The ways to disturb all processes of a server at once, with the files of its cluster in `data`. */
+export function disturb(data: string): Pick<PostgresServer, 'kill' | 'freeze' | 'thaw'> {
+  const signalAll = async (signal: NodeJS.Signals) => {
+    const [line] = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n');
+    const postmaster = Number(line);
+    // A postmaster that still runs would start processes that are missing in the list.
+    sendSignal(postmaster, 'SIGSTOP');
+    const children = await childrenOf(postmaster);
+    for (const pid of [...children, postmaster]) sendSignal(pid, signal);
+    return [...children, postmaster];
+  };
+  return {
     async kill() {
       const pids = await signalAll('SIGKILL');
       await until(() => !pids.some(isRunning));
     },
-    start,
     async freeze() {
       await signalAll('SIGSTOP');
     },
     async thaw() {
       await signalAll('SIGCONT');
     },
-    close,
   };
 }
 
+/** Copies the files of a running server for a standby, as pg_basebackup does. */
+async function copyFiles(primary: PostgresServer, data: string): Promise<void> {
+  const client = new pg.Client({ connectionString: primary.url });
+  await client.connect();
+  try {
+    // Both in one session: Postgres ends the backup with it.
+    await client.query("SELECT pg_backup_start('standby', true)");
+    const ofServer = (path: string) => /^postmaster\.(pid|opts)$/.test(basename(path));
+    await cp(primary.data, data, { recursive: true, filter: (path) => !ofServer(path) });
+    const { rows } = await client.query<{ labelfile: string }>(
+      'SELECT labelfile FROM pg_backup_stop(false)',
+    );
+    await writeFile(join(data, 'backup_label'), rows[0]!.labelfile);
+  } finally {
+    await client.end();
+  }
+  await writeFile(join(data, 'standby.signal'), '');
+  await appendFile(
+    join(data, 'postgresql.auto.conf'),
+    `primary_conninfo = 'host=127.0.0.1 port=${primary.port} user=plants'\n`,
+  );
+}
+
 /**
- * Finds the folder of `initdb`, `pg_ctl` and `pgbench`.
+ * Finds the folder of the programs that Debian's packages install, such as `pgbench`.
  *
  * @throws Error that names the packages to install, when no server is installed
  */
-export async function findPostgresPrograms(): Promise<string> {
+export async function findInstalledPostgres(): Promise<string> {
   // Debian keeps them out of the path, in a folder per version.
   const root = '/usr/lib/postgresql';
   const versions = await readdir(root).catch(() => []);
