@@ -61,8 +61,8 @@ const poolsWithoutNames = new WeakSet<Pool>();
 
 /**
  * Prepares a statement once for each connection: parsing and planning it again takes the server as long as running
- * it. Where that does not work, as behind a pooler that gives every transaction another connection, or with
- * the embedded Postgres, nothing is prepared after the first failure.
+ * it. Where that does not work, as behind a pooler that gives every transaction another connection, nothing is prepared
+ * after the first failure.
  */
 async function query<Row extends object>(
   pool: Pool,

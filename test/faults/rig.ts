@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database-proxy.js';
 import { disturb, startPostgresServer, type PostgresServer } from '../setup/postgres-server.js';
-import { until } from '../setup/until.js';
+import { waitFor } from '../setup/program.js';
 import type { Kind } from './plan.js';
 
 /** A Postgres that is disturbed. */
@@ -81,7 +81,11 @@ export const openEmbeddedRig: OpenRig = async (_folder, disk, resources) => {
   };
   const disturbance = disturb(cluster);
   // It ends by itself when the service has ended, and keeps the disk busy until then.
-  resources.defer(() => until(() => !existsSync(join(cluster, 'postmaster.pid'))));
+  resources.defer(() =>
+    waitFor('The end of Postgres', 60, new AbortController().signal, () => {
+      return !existsSync(join(cluster, 'postmaster.pid'));
+    }),
+  );
   return {
     server: {
       url,

@@ -34,8 +34,7 @@ export function runCommand(
   env: Record<string, string> = {},
   cwd = ROOT,
 ): Command {
-  // A program that lives for seconds would spend a third of its processor time on optimizing the embedded Postgres.
-  return runProgram(process.execPath, ['--liftoff-only', join(ROOT, script!), ...args], env, cwd);
+  return runProgram(process.execPath, [join(ROOT, script!), ...args], env, cwd);
 }
 
 /** @returns environment variables with which a command, and each process that it starts, runs a script before its own */
