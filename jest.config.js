@@ -1,7 +1,3 @@
-import { packages, singleFiles } from './rolldown.config.js';
-
-const escaped = (names) => names.join('|').replaceAll('.', '\\.');
-
 /** Unit tests are beside the code (*.spec.ts); end-to-end tests are in test/ (*.e2e.ts). */
 export default {
   testEnvironment: './test/setup/environment.js',
@@ -9,12 +5,7 @@ export default {
   roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/bench'],
   testRegex: '\\.(spec|e2e)\\.ts$',
   extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: {
-    '^(\\.{1,2}/.*)\\.js$': '$1',
-    // The bundles of the build, as in production; Jest also loads them in a third of the time.
-    [`^(${escaped(packages)})$`]: '<rootDir>/dist/node_modules/$1/index.js',
-    [`^(${escaped(singleFiles)})$`]: '<rootDir>/dist/node_modules/$1',
-  },
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',

@@ -135,7 +135,12 @@ const names = new Map<string, string>();
  * connection to two of them.
  */
 function nameOf(text: string): string {
-  return names.getOrInsertComputed(text, () => `plant_store_${hash('sha256', text).slice(0, 16)}`);
+  let name = names.get(text);
+  if (name === undefined) {
+    name = `plant_store_${hash('sha256', text).slice(0, 16)}`;
+    names.set(text, name);
+  }
+  return name;
 }
 
 /** One limit for the wait for a connection, the statement, and all its retries together. */

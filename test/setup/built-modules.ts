@@ -22,7 +22,7 @@ if (!expect.getState().testPath!.endsWith('.spec.ts')) {
   }
   // Their classes must be those that the service uses.
   for (const name of ['@nestjs/common', 'pg', 'prom-client', 'typeorm']) {
-    const bundled = await importByNode(new URL(`dist/node_modules/${name}/index.js`, root).href);
-    jest.unstable_mockModule(name, () => bundled);
+    const module = await importByNode(name);
+    jest.unstable_mockModule(name, () => module);
   }
 }
