@@ -160,7 +160,6 @@ describe('./plant-store', () => {
     const bare = await copyProject('dist');
     try {
       await rm(join(bare, 'node_modules'));
-      await rm(join(bare, 'dist/node_modules'), { recursive: true });
       const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
       const call = (...args: string[]) =>
         finished(runProgram(join(bare, 'plant-store'), args, { PATH: path }));

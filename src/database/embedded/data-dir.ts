@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import {
   accessSync,
   chmodSync,
@@ -12,6 +12,7 @@ import {
   statSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { StartError } from '../../errors/start-error.js';
 import { NOBODY, type OrdinaryUser } from './ordinary-user.js';
 import type { PostgresPrograms } from './postgres-programs.js';
@@ -27,16 +28,16 @@ export function clusterIn(dataDir: string): string {
  * @returns the folder of the cluster
  * @throws StartError when this user cannot make or use them
  */
-export function openDataDir(
+export async function openDataDir(
   dataDir: string,
   programs: PostgresPrograms,
   user: OrdinaryUser,
-): string {
+): Promise<string> {
   const cluster = clusterIn(dataDir);
   try {
     makeFolder(dataDir);
     closeToOthers(dataDir);
-    if (!existsSync(cluster)) makeCluster(cluster, programs);
+    if (!existsSync(cluster)) await makeCluster(cluster, programs);
     giveTo(user, cluster);
     return cluster;
   } catch (error) {
@@ -97,18 +98,23 @@ const UNPACK = `
   "$3" --sync-only -D "$1.unfinished"
   mv "$1.unfinished" "$1"`;
 
-/** @throws StartError when the disk is full, or a program is missing */
-function makeCluster(cluster: string, programs: PostgresPrograms): void {
+/**
+ * Takes a fifth of a second, in which the caller loads the service.
+ *
+ * @throws StartError when the disk is full, or a program is missing
+ */
+async function makeCluster(cluster: string, programs: PostgresPrograms): Promise<void> {
   const dataDir = dirname(cluster);
   const shell = ['sh', '-c', UNPACK, 'sh', cluster, programs.cluster, programs.initdb];
   const [program, ...args] = [...lockOf(dataDir), ...shell];
-  const { error, status, stderr } = spawnSync(program!, args, { encoding: 'utf8' });
-  if (status === 0) {
-    sync(dataDir);
-    return;
+  try {
+    await promisify(execFile)(program!, args);
+  } catch (error) {
+    const { stderr = '', message } = error as Error & { stderr?: string };
+    if (stderr.includes(NO_SPACE)) throw noSpaceError(dataDir);
+    throw new StartError(`${cluster} cannot be made: ${stderr.trim() || message}`);
   }
-  if (stderr?.includes(NO_SPACE)) throw noSpaceError(dataDir);
-  throw new StartError(`${cluster} cannot be made: ${error?.message ?? stderr.trim()}`);
+  sync(dataDir);
 }
 
 /**

@@ -60,7 +60,7 @@ export async function startEmbeddedPostgres(
   const programs = await findPostgresPrograms();
   checkPostgresPrograms(programs);
   const user = findOrdinaryUser();
-  const cluster = openDataDir(dataDir, programs, user);
+  const cluster = await openDataDir(dataDir, programs, user);
   const command = [...user.command, ...lockCluster(cluster), programs.postgres];
   for (const [name, value] of Object.entries(settingsOf(port, poolSize))) {
     command.push('-c', `${name}=${value}`);
