@@ -42,7 +42,7 @@ module.exports = {
       name: 'folders-do-not-know-what-starts-and-stops-the-app',
       severity: 'error',
       from: { path: '^src/[^/]+/', pathNot: '^src/(cli|cluster)/' },
-      to: { path: '^src/(cli|cluster)/|^src/(serve|shutdown|start-errors)\\.ts$' },
+      to: { path: '^src/(cli|cluster)/|^src/(start|serve|shutdown|start-errors)\\.ts$' },
     },
     {
       name: 'the-service-does-not-know-the-commands',
@@ -68,7 +68,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: '^src/(main|serve|app|app\\.module|app\\.spec)\\.ts$|^src/(cli|cluster)/',
+        pathNot: '^src/(start|serve|app|app\\.module|app\\.spec)\\.ts$|^src/(cli|cluster)/',
       },
       to: { path: '^src/(app|app\\.module|auth/with-access-tokens)\\.ts$' },
     },

@@ -40,5 +40,5 @@ EXPOSE 3000
 # Bash sends the request itself: a check with Node takes twenty times the processor time.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=30s \
   CMD ["bash", "-c", "exec 3<>\"/dev/tcp/${HOST:-127.0.0.1}/${PORT:-3000}\" && printf 'GET /health/live HTTP/1.0\r\n\r\n' >&3 && read -r _ status _ <&3 && [ \"$status\" = 200 ]"]
-# Node itself, not npm, so that signals reach it.
-CMD ["node", "dist/main.js"]
+# Not npm, so that signals reach the service: this script becomes its process.
+CMD ["./plant-store", "start"]

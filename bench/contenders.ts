@@ -114,7 +114,7 @@ async function startOurs(
   if (name === 'oursOnShards') await run('migrate', '--distribute');
   return startHttp(
     name,
-    join(ROOT, 'dist/main.js'),
+    [join(ROOT, 'plant-store'), 'start'],
     { ...env, ...settings },
     { token: stdout.trim() },
     database,
@@ -131,12 +131,12 @@ async function startPeer(
   const script = join(import.meta.dirname, 'peers', `${PEERS[name]}.js`);
   const env: Record<string, string> = { NODE_ENV: 'production' };
   if (database !== undefined) env['DATABASE_URL'] = database.url;
-  return startHttp(name, script, env, {}, database, surroundings);
+  return startHttp(name, [process.execPath, script], env, {}, database, surroundings);
 }
 
 async function startHttp(
   name: ContenderName,
-  script: string,
+  command: readonly string[],
   env: Record<string, string>,
   credentials: Pick<Target, 'token'>,
   database: BenchDatabase | undefined,
@@ -145,7 +145,7 @@ async function startHttp(
   const [port] = (await findFreePorts(1)) as [number];
   const target = { url: `http://127.0.0.1:${port}`, ...credentials };
   const server = await startServer(
-    [script],
+    command,
     { ...env, HOST: '127.0.0.1', PORT: String(port) },
     port,
     join(folder, `${name}.log`),

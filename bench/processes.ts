@@ -27,14 +27,14 @@ const STOP_TIMEOUT_MS = 5000;
 const MICROSECONDS_PER_TICK = 10_000;
 
 /**
- * Starts a script with this Node and waits until it accepts connections.
+ * Starts a program and waits until it accepts connections.
  *
  * @param env the whole environment of the process, except PATH
  * @param logFile receives the output of the process
  * @throws Error with the end of its log when it does not start
  */
 export async function startServer(
-  args: readonly string[],
+  [file, ...args]: readonly string[],
   env: Readonly<Record<string, string>>,
   port: number,
   logFile: string,
@@ -42,7 +42,7 @@ export async function startServer(
 ): Promise<ServerProcess> {
   // The process appends, so that the file can be emptied while it runs.
   const log = await open(logFile, 'a');
-  const child = spawn(process.execPath, args, {
+  const child = spawn(file!, args, {
     cwd: ROOT,
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', log.fd, log.fd],

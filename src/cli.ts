@@ -1,4 +1,7 @@
-import { run } from './cli/program.js';
+import './node-version.js';
+
+// Not a static import: see main.ts.
+const { run } = await import('./cli/program.js');
 
 // A command that did its work must not end with an error because nobody reads its messages or its help. A result that
 // cannot be written is an error: see writeResult.

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 
-// This must be the first import, so that the flags are set before other modules run.
+// Imported before the modules of the service, so that the flags are set before they run.
 
 /**
  * By default, the heap grows to several times the size of the objects in use before a full garbage collection. A

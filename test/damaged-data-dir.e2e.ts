@@ -133,7 +133,7 @@ describe('a data folder that cannot be used', () => {
     const [program, ...args] = [...asAnotherUser, process.execPath, join(ROOT, MAIN)];
     // Coverage is off, because the other user cannot write to its folder.
     const env = { PORT: '0', DATA_DIR: dataDir, NODE_V8_COVERAGE: '' };
-    return attemptProgram(program!, args, env);
+    return attemptProgram(program, args, env);
   };
 
   it('a data folder that this user cannot write: the message names it', async () => {

@@ -1,16 +1,16 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { urlOf } from './setup/built-service.js';
 import { untilIdleAt } from './setup/clean-state.js';
-import { ROOT, runProgram, type Command } from './setup/command.js';
+import { ROOT, runBefore, runProgram, type Command } from './setup/command.js';
 import { openTestDatabase, type TestDatabase } from './setup/database.js';
 import { METRICS_SETTING } from './setup/metrics.js';
-import { childrenOf } from './setup/processes.js';
+import { childrenOf, isRunning } from './setup/processes.js';
 import { sendSignal } from './setup/program.js';
 
 const BUILD_SETTINGS = [
@@ -139,6 +139,69 @@ describe('./plant-store', () => {
     }
   });
 
+  it.each([[['start']], [['run', 'token', 'list']], [['run', 'migration:run']]])(
+    'ends with npm %j',
+    async (args) => {
+      const settings = { DATABASE_URL: 'postgres://me@127.0.0.1:1/plants', PORT: '0' };
+      const npm = runProgram('npm', args, settings, project);
+      let pids: number[] = [];
+      try {
+        await npm.waitFor(/Waiting for the database/);
+        const children = await childrenOf(npm.process.pid!);
+        // npm passes signals on to its child alone: a shell there would end, and leave the program behind.
+        pids = [...children, ...(await Promise.all(children.map(childrenOf))).flat()];
+        expect(pids).not.toEqual([]);
+        // Not the event `close`, which a program that is left behind would delay.
+        const exited = once(npm.process, 'exit');
+        npm.process.kill('SIGTERM');
+        await exited;
+        expect(pids.filter(isRunning)).toEqual([]);
+      } finally {
+        for (const pid of pids) sendSignal(pid, 'SIGKILL');
+        npm.process.kill('SIGKILL');
+        await npm.exit();
+      }
+    },
+  );
+
+  describe('on another Node', () => {
+    let bare: string;
+
+    beforeAll(async () => {
+      bare = await copyProject('dist');
+      // A module that is imported before the version is checked would not find its packages.
+      await rm(join(bare, 'node_modules'));
+    });
+    afterAll(() => rm(bare, { recursive: true }));
+
+    const runOn = (node: string, script: string, ...args: string[]) => {
+      const versions = `{ value: { ...process.versions, node: '${node}' } }`;
+      const env = runBefore(`Object.defineProperty(process, 'versions', ${versions})`);
+      return finished(runProgram(process.execPath, [script, ...args], env, tmpdir()));
+    };
+
+    it.each(['dist/main.js', 'dist/cli.js'])(
+      '%s ends at once if it is too old, and says what to do',
+      async (script) => {
+        const stderr =
+          'The Plant Store needs Node 24 or newer, and this is Node 23.11.1: use ./plant-store or npm start, which run the ' +
+          'Node that "npm ci" installs, or install a newer one.\n';
+        expect(await runOn('23.11.1', join(bare, script))).toEqual({
+          exitCode: 1,
+          stdout: '',
+          stderr,
+        });
+      },
+    );
+
+    it.each(['24.0.0', '26.10.0', '100.0.0'])('runs on Node %s', async (node) => {
+      expect(await runOn(node, join(project, 'dist/cli.js'), '--help')).toMatchObject({
+        exitCode: 0,
+        stderr: '',
+      });
+    });
+  });
+
   it('runs the pinned Node, whatever Node comes first on the path of the caller', async () => {
     const folder = join(project, 'other node');
     await mkdir(folder);
@@ -196,12 +259,9 @@ describe('./plant-store', () => {
   describe('with sources', () => {
     let folder: string;
 
-    /** Small programs with one package, so that a build takes little time. */
+    /** Small programs, so that a build takes little time. */
     beforeEach(async () => {
       folder = await copyProject(...BUILD_SETTINGS);
-      const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as object;
-      const one = JSON.stringify({ ...manifest, dependencies: { commander: '*' } });
-      await writeFile(join(folder, 'package.json'), one);
       await mkdir(join(folder, dirname(PREPARATION)), { recursive: true });
       await writeFile(join(folder, PREPARATION), '');
       await writeFile(join(folder, 'src/cli.ts'), "console.log('a result');\n");

@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs';
 import { expect, jest } from '@jest/globals';
 
-declare const importByNode: (url: string) => Promise<object>;
+declare const importByNode: (name: string) => Promise<object>;
 
 /** They start a service, a command or a database as soon as they are imported. */
 const ENTRY_POINTS = [

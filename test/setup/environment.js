@@ -9,7 +9,7 @@ import { TestEnvironment } from 'jest-environment-node';
 export default class NodeImportEnvironment extends TestEnvironment {
   async setup() {
     await super.setup();
-    this.global.importByNode = (url) => import(url);
+    this.global.importByNode = (name) => import(name);
     // A test that holds the clock holds that of those modules.
     this.global.Date = Date;
   }

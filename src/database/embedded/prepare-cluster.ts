@@ -52,7 +52,7 @@ function makeCluster({ initdb, folder, cluster }: PostgresPrograms): void {
   const data = join(temporary.path, 'data');
   const archive = join(temporary.path, 'cluster.tgz');
   const [program, ...args] = [...findNamedUser().command, initdb];
-  execFileSync(program!, [...args, `--pgdata=${data}`, ...INITDB_OPTIONS], {
+  execFileSync(program, [...args, `--pgdata=${data}`, ...INITDB_OPTIONS], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   execFileSync('tar', ['-czf', archive, '-C', data, '.']);

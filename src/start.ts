@@ -1,0 +1,51 @@
+import { readConfig } from './config/config.js';
+import { openDatabase } from './database/open-database.js';
+import { StartError } from './errors/start-error.js';
+import { tryAddress } from './http/try-address.js';
+import { createLogger } from './logging/logger.js';
+
+/** Starts the service. When that fails, it prints why, and ends the process with exit code 1. */
+export async function start(): Promise<void> {
+  await openAndServe().catch(async (error: unknown) => {
+    const { explainStartError } = await import('./start-errors.js');
+    process.stderr.write(`${explainStartError(error)}\n`);
+    process.exit(1);
+  });
+}
+
+async function openAndServe(): Promise<void> {
+  const config = readConfig();
+  if (config.workers > 1 && process.platform !== 'linux') {
+    throw new StartError(
+      'WEB_CONCURRENCY must be 1 on this system: only Linux lets several processes listen on one address.',
+    );
+  }
+  const isEmbedded = config.database.url === undefined;
+  const logger = createLogger(config.log);
+  // The embedded database is for a person at a terminal; on a server, programs read the log.
+  const report = isEmbedded ? writeForPerson : (text: string) => logger.info(text);
+  // A taken address is reported before the database is opened. If another program takes it later, `listen` fails.
+  await tryAddress(config.http.host, config.http.port);
+  if (isEmbedded) {
+    report(`Opening the embedded Postgres in ${config.database.dataDir} …`);
+  }
+  const [database, { serve }] = await Promise.all([
+    openDatabase(config.database, (text) => logger.warn(text)),
+    // Not imported before: TypeORM and Nest take a second to load, and a start with a wrong setting does not need them.
+    import('./serve.js'),
+    // With several workers, only they need Nest.
+    config.workers === 1 && import('./app.js'),
+  ]);
+  try {
+    await serve(config, database, logger, report);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+/** If standard output is not a terminal, it carries the JSON log, so this text goes to standard error. */
+function writeForPerson(text: string): void {
+  const stream = process.stdout.isTTY ? process.stdout : process.stderr;
+  stream.write(`${text}\n`);
+}
