@@ -15,11 +15,9 @@ import {
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { JsonBody, parseBody } from './json-body.js';
-import { JsonMember } from './json-member.js';
 import { BODY_LIMIT_SETTING } from './read-body.js';
 
 class Thing {
-  @JsonMember()
   @ValidateBy({ name: 'isInteger', validator: { validate: (value) => typeof value === 'bigint' } })
   id: bigint;
 }

@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import { ValidateBy } from 'class-validator';
 import { ErrorCode } from '../errors/error-codes.js';
 import type { JsonValue } from './exact-json.js';
-import { JsonMember } from './json-member.js';
 import { validate } from './validate.js';
 
 /** A rule for text, or for text of a length. */
@@ -13,11 +12,9 @@ const isText = rule('must be text', (value) => typeof value === 'string');
 const isShort = rule('must be short', (value) => String(value).length < 3);
 
 class Thing {
-  @JsonMember()
   @isText
   name: string;
 
-  @JsonMember()
   @isShort
   tag?: string;
 }
@@ -59,9 +56,37 @@ describe('validate', () => {
     );
   });
 
+  it('looks into no object or array that a client sends', () => {
+    const fail = () => {
+      throw new Error('It was looked into');
+    };
+    const closed = { get: fail, has: fail, ownKeys: fail, getOwnPropertyDescriptor: fail };
+    const object = new Proxy({}, closed) as JsonValue;
+    const array = new Proxy([], closed) as JsonValue;
+    expect(() => validate({ name: object, tag: object, other: object }, Thing)).toThrow(
+      invalid('name must be text; tag must be short'),
+    );
+    expect(() => validate({ name: array, tag: 'b' }, Thing)).toThrow(invalid('name must be text'));
+  });
+
+  it.each<[string, JsonValue]>([
+    ['constructor', 1],
+    ['constructor', { prototype: null }],
+    ['__proto__', { constructor: 1 }],
+    ['then', 1],
+    ['toJSON', { then: 1 }],
+    ['length', -1],
+  ])('refuses a field with the member "%s": %j, at any depth', (name, member) => {
+    const trap = { [name]: member };
+    for (const value of [trap, { a: trap }, [trap], { a: [{ b: trap }] }]) {
+      expect(() => validate({ name: value, tag: 'b' }, Thing)).toThrow(
+        invalid('name must be text'),
+      );
+    }
+  });
+
   it('names a field once, whichever rules it breaks', () => {
     class Strict {
-      @JsonMember()
       @isText
       @isShort
       name: string;

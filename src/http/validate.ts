@@ -14,7 +14,6 @@ export function validate<Dto extends object>(value: JsonValue, type: Type<Dto>):
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalid(type, 'it must be a JSON object');
   }
-  // This ignores Expose and Exclude only; the Type of JsonMember still applies.
   const dto = plainToInstance(type, membersOf(value, type), { ignoreDecorators: true });
   const errors = validateSync(dto, { stopAtFirstError: true });
   if (errors.length > 0) {
@@ -30,8 +29,17 @@ export function validate<Dto extends object>(value: JsonValue, type: Type<Dto>):
  */
 function membersOf(value: { [name: string]: JsonValue }, type: Type<object>): object {
   const members: { [name: string]: JsonValue | undefined } = {};
-  for (const name of Object.keys(new type())) members[name] = value[name];
+  for (const name of Object.keys(new type())) members[name] = emptied(value[name]);
   return members;
+}
+
+/**
+ * An object or an array without its contents. No field of a DTO takes one, so the rules need to see only what it is.
+ * class-transformer would walk through it, construct whatever a client calls `constructor`, and wait for its `then`.
+ */
+function emptied(value: JsonValue | undefined): JsonValue | undefined {
+  if (typeof value !== 'object' || value === null) return value;
+  return Array.isArray(value) ? [] : {};
 }
 
 function invalid(type: Type<object>, reason: string): ServiceError {

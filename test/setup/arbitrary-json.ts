@@ -124,6 +124,17 @@ export const anyString = fc.oneof(
   },
 );
 
+/** Names that code takes for a sign of a special object, or finds in every object. */
+const hostileName = fc
+  .oneof(
+    fc.constantFrom('constructor', '__proto__', 'then', 'toJSON', 'length', 'prototype', 'name'),
+    fc.constantFrom(...Object.getOwnPropertyNames(Object.prototype), 'size', 'type', '$ref', '0'),
+  )
+  .map((name) => JSON.stringify(name));
+
+/** The name of a member that the contract does not know. */
+export const anyName = fc.oneof(anyString, hostileName);
+
 /** More of them than levels of nesting are allowed. */
 const manyEmpty = fc
   .constantFrom('[]', '{}')
@@ -148,10 +159,27 @@ const { value } = fc.letrec<{ value: string; leaf: string }>((tie) => ({
     tie('leaf'),
     fc.array(tie('value'), { maxLength: 3 }).map((items) => `[${items.join(',')}]`),
     fc
-      .array(fc.tuple(anyString, tie('value')), { maxLength: 3 })
+      .array(fc.tuple(anyName, tie('value')), { maxLength: 3 })
       .map((members) => `{${members.map((member) => member.join(':')).join(',')}}`),
   ),
 }));
 
 /** The text of a JSON value, or of nearly one. */
 export const anyValue: Arbitrary<string> = value;
+
+/** An object or an array, some levels deep, in which all names are hostile. */
+export const anyHostileTree: Arbitrary<string> = treeOf(3);
+
+function treeOf(levels: number): Arbitrary<string> {
+  const scalar = fc.constantFrom('1', '"a"', 'true', 'null', '{}', '[]');
+  const value = levels === 1 ? scalar : fc.oneof(scalar, treeOf(levels - 1));
+  const members = fc.uniqueArray(fc.tuple(hostileName, value), {
+    selector: ([name]) => name,
+    minLength: 1,
+    maxLength: 3,
+  });
+  return fc.oneof(
+    members.map((some) => `{${some.map((member) => member.join(':')).join(',')}}`),
+    fc.array(value, { maxLength: 3 }).map((items) => `[${items.join(',')}]`),
+  );
+}

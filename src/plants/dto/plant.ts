@@ -1,6 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ValidateIf } from 'class-validator';
-import { JsonMember } from '../../http/json-member.js';
 import { IsExactText, IsInt64 } from './rules.js';
 
 /** A plant in a response. */
@@ -10,7 +9,6 @@ export class Plant {
     description: 'The name of the plant',
     examples: ['Equisetum fluviatile'],
   })
-  @JsonMember()
   @IsExactText()
   name: string;
 
@@ -22,7 +20,6 @@ export class Plant {
     examples: ['Equisetum'],
   })
   @ValidateIf((plant: Plant) => plant.tag !== undefined)
-  @JsonMember()
   @IsExactText()
   tag?: string;
 }
@@ -35,7 +32,6 @@ export class NewPlant extends Plant {
     description: 'Identification number of the plant',
     examples: [1649503004888048],
   })
-  @JsonMember()
   @IsInt64()
   id: bigint;
 }
