@@ -1,4 +1,4 @@
-import { createHmac, createPublicKey } from 'node:crypto';
+import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { holdClock } from './setup/clock.js';
@@ -204,6 +204,35 @@ describe('an identity provider', () => {
 
 describe('an identity provider that fails', () => {
   holdClock();
+
+  it('with a key that cannot be used: tokens that name it get 401, and count as wrong ones', async () => {
+    const weak = await startIssuer();
+    const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
+    const { publicJwk } = weak;
+    weak.documents['/keys'] = {
+      keys: [
+        publicJwk,
+        { ...publicKey.export({ format: 'jwk' }), kid: 'weak' },
+        { ...publicJwk, kid: 'private', d: 'AQAB' },
+      ],
+    };
+    const other = await startService({
+      OIDC_ISSUER: weak.url,
+      OIDC_AUDIENCE: AUDIENCE,
+      AUTH_FAILURES_PER_MINUTE: '2',
+    });
+    const postWith = (token: string) => other.post(PLANT, { authorization: `Bearer ${token}` });
+    try {
+      for (const kid of ['weak', 'private']) {
+        const token = await weak.sign({}, { kid });
+        expect(await postWith(token)).toMatchObject({ status: 401, body: { error: 40101 } });
+      }
+      expect(await postWith(await weak.sign({}, { kid: 'weak' }))).toMatchObject({ status: 429 });
+    } finally {
+      await weak.close();
+      await other.close();
+    }
+  });
 
   it('does not delay other tokens, causes no 429, and does not receive a request for every unknown key', async () => {
     const failing = await startIssuer();

@@ -92,6 +92,27 @@ describe('the keys of an issuer', () => {
     },
   );
 
+  it.each([
+    ['metadata', METADATA],
+    ['keys', KEYS],
+  ])(
+    'are unavailable when its %s have no end: they are cut off after a mebibyte',
+    async (_what, path) => {
+      const cutOff = issuer.sendEndlessly(path);
+      await expect(findKey()).rejects.toMatchObject(
+        because('The issuer sent more than 1048576 bytes'),
+      );
+      await cutOff;
+    },
+  );
+
+  it('are found in a set of nearly a mebibyte', async () => {
+    const empty = JSON.stringify({ keys: [issuer.publicJwk], x: '' });
+    const x = 'a'.repeat(2 ** 20 - empty.length);
+    issuer.documents[KEYS] = { keys: [issuer.publicJwk], x };
+    expect(await findKey()).toMatchObject(KEY);
+  });
+
   it('are unavailable when the issuer publishes none: that is no verdict about a token', async () => {
     await findKey();
     issuer.documents[KEYS] = { keys: [] };

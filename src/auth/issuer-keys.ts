@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
-  createLocalJWKSet,
   createRemoteJWKSet,
   customFetch,
   errors,
@@ -20,6 +19,9 @@ const TIMEOUT_MS = 3000;
 
 /** A key that the issuer has withdrawn is accepted for this long, and longer only while the issuer cannot be reached. */
 const MAX_AGE_MS = 5 * 60_000;
+
+/** The most bytes that the metadata or the keys may have: a thousand keys. Anything could be sent in their place. */
+const MAX_DOCUMENT_BYTES = 1024 * 1024;
 
 /** The public keys of an issuer, found by OpenID Connect Discovery. Cached keys are used while the issuer cannot be reached. */
 export class IssuerKeys {
@@ -45,30 +47,34 @@ export class IssuerKeys {
   /**
    * The key of a token, in the form that `jwtVerify` takes.
    *
-   * @throws an error of jose when the issuer has no such key; ServiceError issuerUnavailable when the keys cannot be fetched
+   * @throws ServiceError issuerUnavailable when the keys cannot be fetched; any other error, mostly one of jose, when the
+   *   issuer has no such key, or one that cannot be used
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
+    let failure: unknown;
+    if (performance.now() - this.loadedAt >= MAX_AGE_MS) failure = await this.reload();
+    // Without any keys, jose would try to fetch them, and its error would not tell whether it is about the token.
+    if (this.loadedAt === -Infinity) throw issuerUnavailable(failure);
     try {
-      if (performance.now() - this.loadedAt >= MAX_AGE_MS) await this.reload();
-      return await this.remote(header, token).catch(async (error: unknown) => {
-        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-        await this.reload();
-        return this.remote(header, token);
-      });
+      return await this.remote(header, token);
     } catch (error) {
-      const cached = this.remote.jwks();
-      // An empty set of keys is a fault of the issuer, and no verdict about a token. `cached` is defined here, because
-      // jose reports such an error only after it has loaded keys.
-      if (isAboutToken(error) && cached!.keys.length > 0) throw error;
-      const key = cached && (await createLocalJWKSet(cached)(header, token).catch(() => undefined));
-      if (key !== undefined) return key;
-      throw issuerUnavailable(error);
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
     }
+    failure ??= await this.reload();
+    if (failure !== undefined) throw issuerUnavailable(failure);
+    return this.remote(header, token);
   };
 
-  private async reload(): Promise<void> {
-    await this.remote.reload();
+  /** @returns the reason why the keys could not be fetched; undefined if they were */
+  private async reload(): Promise<unknown> {
+    try {
+      await this.remote.reload();
+    } catch (error) {
+      return error;
+    }
     this.loadedAt = performance.now();
+    // An empty set is a fault of the issuer, and no verdict about a token.
+    return this.remote.jwks()!.keys.length > 0 ? undefined : new Error('The issuer has no keys');
   }
 
   private async fetchKeys(...[url, options]: Parameters<FetchImplementation>): Promise<Response> {
@@ -81,14 +87,14 @@ export class IssuerKeys {
     this.nextAttemptAt = performance.now() + COOLDOWN_MS;
     // Set before the requests, because `fetch` may throw.
     this.hasFailed = true;
-    const response = await fetch(await this.keysUrl(url, options), options);
+    const response = await fetchDocument(await this.keysUrl(url, options), options);
     this.hasFailed = !response.ok;
     return response;
   }
 
   /** OpenID Connect Discovery 1.0, section 4. */
   private async keysUrl(...[url, options]: Parameters<FetchImplementation>): Promise<string> {
-    const response = await fetch(url, options);
+    const response = await fetchDocument(url, options);
     if (!response.ok) throw new Error(`The issuer responded with HTTP status ${response.status}`);
     const metadata = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown } | null;
     // Section 4.3: otherwise one issuer could publish keys for another.
@@ -99,10 +105,20 @@ export class IssuerKeys {
   }
 }
 
-function isAboutToken(error: unknown): boolean {
-  return (
-    error instanceof errors.JWKSNoMatchingKey ||
-    error instanceof errors.JWKSMultipleMatchingKeys ||
-    error instanceof errors.JOSENotSupported
-  );
+/** Like `fetch`, but reads the body, and fails as soon as it is too large. */
+async function fetchDocument(
+  ...[url, options]: Parameters<FetchImplementation>
+): Promise<Response> {
+  const response = await fetch(url, options);
+  const body = (response.body ?? []) as AsyncIterable<Uint8Array>;
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > MAX_DOCUMENT_BYTES) {
+      throw new Error(`The issuer sent more than ${MAX_DOCUMENT_BYTES} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return new Response(Buffer.concat(chunks), response);
 }

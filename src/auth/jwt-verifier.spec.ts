@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, generateKeyPairSync } from 'node:crypto';
 import {
   afterAll,
   afterEach,
@@ -17,6 +17,13 @@ import { JwtVerifier } from './jwt-verifier.js';
 const NOW = 1_800_000_000;
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' });
+const RSA_1024 = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({
+  format: 'jwk',
+});
+const EC = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
+const X25519 = generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' });
 
 describe('a token of an identity provider', () => {
   let issuer: Issuer;
@@ -116,6 +123,37 @@ describe('a token of an identity provider', () => {
     const [head, , signature] = (await issuer.sign()).split('.');
     const [, payload] = (await issuer.sign({ sub: 'admin' })).split('.');
     expect(await verifier.verify(`${head}.${payload}.${signature}`)).toBeUndefined();
+  });
+
+  it.each<[string, string, object]>([
+    ['an RSA key of 1024 bits', 'RS256', RSA_1024],
+    ['an RSA key of 1024 bits', 'PS512', RSA_1024],
+    ['an RSA key without a modulus', 'RS256', { ...RSA, n: undefined }],
+    ['an RSA key whose modulus is empty', 'RS256', { ...RSA, n: '' }],
+    ['an RSA key whose modulus is a number', 'PS256', { ...RSA, n: 5 }],
+    ['an RSA key whose modulus is an object', 'RS256', { ...RSA, n: {} }],
+    ['an RSA key without an exponent', 'RS256', { ...RSA, e: undefined }],
+    ['an RSA key with the exponent 1', 'RS256', { ...RSA, e: 'AQ' }],
+    ['an RSA key of several primes', 'RS256', { ...RSA, oth: [{}] }],
+    ['a private key', 'RS256', { ...RSA, d: 'AQAB' }],
+    ['a key for encryption', 'RS256', { ...RSA, key_ops: ['verify', 'encrypt'] }],
+    ['a key for what nobody knows', 'RS256', { ...RSA, key_ops: ['verify', 'x'] }],
+    ['a key whose kind is not the one of its members', 'RS256', { ...EC, kty: 'RSA' }],
+    ['a point that is not on its curve', 'ES256', { ...EC, y: EC.x }],
+    ['a point of the wrong length', 'ES256', { ...EC, x: 'AAAA' }],
+    ['a point without a coordinate', 'ES256', { ...EC, y: undefined }],
+    ['a key for an exchange of keys', 'EdDSA', { ...X25519, crv: 'Ed25519' }],
+    ['a point that is too short', 'Ed25519', { ...X25519, crv: 'Ed25519', x: 'AA' }],
+  ])('is not accepted if its key is %s, for %s', async (_kind, alg, key) => {
+    const keys = issuer.documents['/keys'];
+    issuer.documents['/keys'] = { keys: [{ ...key, kid: 'unusable' }] };
+    const [, payload] = (await issuer.sign()).split('.');
+    const head = encode({ alg, typ: 'at+jwt', kid: 'unusable' });
+    try {
+      expect(await verifier.verify(`${head}.${payload}.${'A'.repeat(86)}`)).toBeUndefined();
+    } finally {
+      issuer.documents['/keys'] = keys;
+    }
   });
 
   it('is not judged while the keys are needed and cannot be fetched', async () => {

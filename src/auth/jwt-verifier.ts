@@ -1,5 +1,6 @@
-import { errors, jwtVerify, type JWTPayload } from 'jose';
+import { jwtVerify, type JWTPayload } from 'jose';
 import type { Config } from '../config/config.js';
+import { ServiceError } from '../errors/service-error.js';
 import type { Caller } from './caller.js';
 import { IssuerKeys } from './issuer-keys.js';
 
@@ -41,8 +42,9 @@ export class JwtVerifier {
    * @throws ServiceError issuerUnavailable when the issuer's keys are needed and cannot be fetched
    */
   async verify(token: string): Promise<Caller | undefined> {
+    let payload: JWTPayload;
     try {
-      const { payload } = await jwtVerify(token, this.keys.find, {
+      ({ payload } = await jwtVerify(token, this.keys.find, {
         issuer: this.config.issuer,
         audience: this.config.audience,
         algorithms: ALGORITHMS,
@@ -50,12 +52,14 @@ export class JwtVerifier {
         typ: 'at+jwt',
         clockTolerance: CLOCK_TOLERANCE_SECONDS,
         requiredClaims: ['exp', 'iat'],
-      });
-      return callerOf(payload);
+      }));
     } catch (error) {
-      if (error instanceof errors.JOSEError) return undefined;
-      throw error;
+      if (error instanceof ServiceError) throw error;
+      // jose refuses the token, or the key that it names, such as an RSA key of 1024 bits. About a key, it throws errors
+      // of many kinds, also a plain TypeError.
+      return undefined;
     }
+    return callerOf(payload);
   }
 }
 

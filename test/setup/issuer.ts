@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { pipeline, Readable } from 'node:stream';
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'jose';
 
 /** An identity provider that signs with real keys. */
@@ -18,6 +19,8 @@ export interface Issuer {
   rotateKey(algorithm?: string): Promise<void>;
   /** Responds only with errors, or works again. */
   setDown(isDown: boolean): void;
+  /** Sends a response without an end from one path. @returns when a client has cut one off */
+  sendEndlessly(path: string): Promise<void>;
   /** Holds all responses back, or those to one path, until the test calls the function that this returns. */
   hold(path?: string): () => void;
   close(): Promise<void>;
@@ -33,6 +36,8 @@ export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
   let isDown = false;
   let isReleased = Promise.resolve();
   let heldPath: string | undefined;
+  let endlessPath: string | undefined;
+  const cutOff = Promise.withResolvers<void>();
   const documents: Record<string, unknown> = {};
 
   const rotateKey = async (alg = algorithm) => {
@@ -51,6 +56,12 @@ export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
   const respond = (path: string, response: ServerResponse) => {
     if (isDown) {
       response.writeHead(500).end();
+      return;
+    }
+    if (path === endlessPath) {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      // The pipeline ends with an error when the client closes the connection.
+      pipeline(Readable.from(endlessSpace()), response, () => cutOff.resolve());
       return;
     }
     const document = documents[path];
@@ -95,6 +106,10 @@ export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
     setDown: (value) => {
       isDown = value;
     },
+    sendEndlessly: (path) => {
+      endlessPath = path;
+      return cutOff.promise;
+    },
     hold: (path) => {
       heldPath = path;
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -107,4 +122,9 @@ export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
       await once(server, 'close');
     },
   };
+}
+
+/** White space, which may stand before any JSON. */
+function* endlessSpace(): Generator<Buffer> {
+  for (const space = Buffer.alloc(64 * 1024, ' '); ;) yield space;
 }
