@@ -1,7 +1,9 @@
 import type { Logger } from 'pino';
+import { workerConfig } from './cluster/worker-config.js';
 import type { AppConfig, Config, DatabaseConfig } from './config/config.js';
 import type { OpenDatabase } from './database/open-database.js';
 import { prepareDatabase } from './database/prepare-database.js';
+import { descriptorWarning } from './descriptor-limit.js';
 import { explainStartError } from './start-errors.js';
 import { startTracing } from './tracing/tracing.js';
 
@@ -29,8 +31,12 @@ export async function serve(
     await prepareDatabase(database.config, report);
     const token =
       database.config.isEmbedded === true ? await createToken(database.config) : undefined;
+    const appConfig = { ...config, database: database.config };
+    // With several workers, each of them has its part of the connections.
+    const warning = descriptorWarning(workerConfig(appConfig, 1));
+    if (warning !== undefined) logger.warn(warning);
     const run = config.workers === 1 ? runApp : runWorkers;
-    const url = await run({ ...config, database: database.config }, logger, resources);
+    const url = await run(appConfig, logger, resources);
     report(`The Plant Store listens on ${url}`);
     if (token !== undefined) report(welcome(url, token));
   } catch (error) {

@@ -95,22 +95,37 @@ describe('an SQLSTATE', () => {
 });
 
 describe('an error that does not come from the server', () => {
+  it.each<[string, string, Kind[]]>([
+    ['read', 'ECONNRESET', ['unavailable', 'retryable']],
+    ['write', 'EPIPE', ['unavailable', 'retryable']],
+    ['connect', 'ECONNREFUSED', ['unavailable']],
+    ['connect', 'EHOSTUNREACH', ['unavailable']],
+    ['connect', 'ENETUNREACH', ['unavailable']],
+    ['connect', 'ENOENT', ['unavailable']],
+    ['connect', 'ETIMEDOUT', ['unavailable']],
+    // No descriptor, no port and no memory is left for the connection; a firewall; the queue of a Unix socket is full.
+    ['connect', 'EMFILE', ['unavailable']],
+    ['connect', 'ENFILE', ['unavailable']],
+    ['connect', 'EADDRNOTAVAIL', ['unavailable']],
+    ['connect', 'ENOBUFS', ['unavailable']],
+    ['connect', 'EPERM', ['unavailable']],
+    ['connect', 'EAGAIN', ['unavailable']],
+    ['getaddrinfo', 'ENOTFOUND', ['unavailable']],
+    ['getaddrinfo', 'EAI_AGAIN', ['unavailable']],
+    ['getaddrinfo', 'EMFILE', ['unavailable']],
+    ['getaddrinfo', 'EBUSY', ['unavailable']],
+  ])('of the call %s with the code %s is %j', (syscall, code, kinds) => {
+    expect(kindsOf(systemError(code, syscall))).toEqual(kinds);
+    expect(kindsOf(inTypeOrm(systemError(code, syscall)))).toEqual(kinds);
+  });
+
   it.each<[string, Kind[]]>([
     ['ECONNRESET', ['unavailable', 'retryable']],
-    ['EPIPE', ['unavailable', 'retryable']],
-    ['ECONNREFUSED', ['unavailable']],
-    ['EHOSTUNREACH', ['unavailable']],
-    ['ENETUNREACH', ['unavailable']],
-    ['ENOENT', ['unavailable']],
-    ['ENOTFOUND', ['unavailable']],
-    ['EAI_AGAIN', ['unavailable']],
-    ['ETIMEDOUT', ['unavailable']],
-    ['EMFILE', []],
     ['ERR_INVALID_ARG_TYPE', []],
     // The connection of Citus to a worker has this code, but this error is not the server's.
     ['08006', ['unavailable']],
-  ])('with the code %s is %j', (code, kinds) => {
-    expect(kindsOf(systemError(code))).toEqual(kinds);
+  ])('of no call with the code %s is %j', (code, kinds) => {
+    expect(kindsOf(Object.assign(new Error('no'), { code }))).toEqual(kinds);
   });
 
   it.each<[string, Kind[]]>([

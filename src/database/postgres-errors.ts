@@ -3,7 +3,8 @@ import { DatabaseError } from 'pg';
 import { QueryFailedError } from 'typeorm/error/QueryFailedError.js';
 
 // A failure is recognized by its code: the beginning of an SQLSTATE (PostgreSQL documentation, appendix A) or the name of a
-// system error. Where pg gives no code, it is recognized by the beginning of its message.
+// system error. Where pg gives no code, it is recognized by the beginning of its message. A failed call to the operating
+// system is recognized without its code: see isSystemError.
 
 /** Extensions such as Citus use this code for failures of any kind, and only the message tells which one it is. */
 const INTERNAL_ERROR = 'XX000';
@@ -55,13 +56,6 @@ const UNAVAILABLE = [
   '55P03', // lock not available
   '57', // shutdown, crash recovery, statement cancelled
   '58', // system error, such as an I/O error
-  'ECONNREFUSED',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOENT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ETIMEDOUT',
   'Query read timeout',
   'timeout exceeded when trying to connect',
   'timeout expired',
@@ -82,7 +76,21 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /** The database cannot be reached, does not respond in time, or cannot take a write now. */
 export function isUnavailable(error: unknown): boolean {
-  return isOneOf(UNAVAILABLE, error);
+  return isOneOf(UNAVAILABLE, error) || isSystemError(error);
+}
+
+/**
+ * A call to the operating system failed, for whatever reason, such as a refused connection, a name that is not known, or
+ * no descriptor left: the connection cannot be made, or broke.
+ */
+function isSystemError(error: unknown): boolean {
+  return typeof (firstOf(error) as { syscall?: unknown } | null | undefined)?.syscall === 'string';
+}
+
+/** Node reports a host with several addresses that all failed as an AggregateError without a text. */
+function firstOf(error: unknown): unknown {
+  const { errors } = (error ?? {}) as { errors?: unknown };
+  return Array.isArray(errors) ? errors[0] : error;
 }
 
 /**
@@ -129,9 +137,7 @@ export function isDatabaseError(error: unknown): boolean {
 /** A message for the operator, without the statement, its values or the credentials. */
 export function describeDatabaseError(error: unknown): string {
   const code = codeOf(error);
-  // Node reports a host with several addresses that all refused as an AggregateError without a text.
-  const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
-  const message = messageOf(first) || 'unknown failure';
+  const message = messageOf(firstOf(error)) || 'unknown failure';
   if (code === undefined) return message;
   const text = message.includes(code) ? message : `${message} (${code})`;
   const advice = ADVICE[code];

@@ -150,6 +150,19 @@ describe('a statement that fails', () => {
     expect(pool.server.statements).toHaveLength(3);
   });
 
+  it('because there is no connection for it is reported as an outage, whatever the reason', async () => {
+    const dataSource = await pool.start(
+      () => fail('42601'),
+      1,
+      // As of a server that does not know a parameter of the address.
+      ({ serial }) => (serial === 1 ? undefined : fail('42704')),
+    );
+    await expect(runStatement(dataSource, 'SELEC', [])).rejects.toMatchObject({ code: '42601' });
+    await expect(runStatement(dataSource, 'INSERT', [])).rejects.toMatchObject(
+      unavailable({ code: '42704' }),
+    );
+  });
+
   it('because its connection broke is sent again on another one', async () => {
     const dataSource = await pool.start(({ connection }) => {
       if (connection.serial === 1) connection.cut();

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Pool, QueryConfig, QueryResult } from 'pg';
+import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { ErrorCode } from '../errors/error-codes.js';
@@ -99,7 +99,7 @@ async function queryReplicated<Row extends object>(
   pool: Pool,
   statement: QueryConfig,
 ): Promise<QueryResult<Row>> {
-  const client = await pool.connect();
+  const client = await connect(pool);
   let isReplicated = true;
   const onNotice = ({
     code,
@@ -125,6 +125,16 @@ async function queryReplicated<Row extends object>(
     client.off('notice', onNotice).off('error', onError);
     // The connection is good if its server reports that another server cannot be reached.
     client.release(failure !== undefined && !isPartUnavailable(failure));
+  }
+}
+
+/** @throws an error that counts as an outage: without a connection, the database cannot be reached */
+async function connect(pool: Pool): Promise<PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    // Other errors are of TLS or of the login, such as a certificate that has expired since the start.
+    throw isUnavailable(error) ? error : databaseUnavailable(error);
   }
 }
 

@@ -24,6 +24,11 @@ describe('the error that a client gets for anything that was thrown', () => {
     expect(message).toBe('The request could not be understood.');
   });
 
+  it.each(['EMFILE', 'ENFILE'])('is 50301 for %s, of a file that cannot be opened now', (code) => {
+    const thrown = errorOfExpress({ expose: false, status: 500, code });
+    expect(toServiceError(thrown).code).toBe(ErrorCode.overloaded);
+  });
+
   it.each([
     ['a Nest exception with 399', new HttpException('secret', 399)],
     ['a Nest exception with 500', new HttpException('secret', 500)],

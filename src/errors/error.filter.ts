@@ -2,7 +2,7 @@ import { Catch, HttpException, type ArgumentsHost, type ExceptionFilter } from '
 import type { Request, Response } from 'express';
 import { ErrorCode } from './error-codes.js';
 import { sendError } from './send-error.js';
-import { internal, ServiceError } from './service-error.js';
+import { internal, overloaded, ServiceError } from './service-error.js';
 
 /** Turns every error that is thrown in a route, a guard or a middleware into a response. */
 @Catch()
@@ -19,7 +19,12 @@ export function toServiceError(thrown: unknown): ServiceError {
   if (isBadRequest(thrown)) {
     return new ServiceError(ErrorCode.badRequest, 'The request could not be understood.');
   }
-  return internal(thrown);
+  return isOutOfDescriptors(thrown) ? overloaded() : internal(thrown);
+}
+
+/** A file cannot be opened now, because this process or the whole system has too many open. */
+function isOutOfDescriptors(thrown: unknown): boolean {
+  return ['EMFILE', 'ENFILE'].includes((thrown as NodeJS.ErrnoException | undefined)?.code ?? '');
 }
 
 /** Whether the error has a 4xx status, set by Nest or by Express (package http-errors). */

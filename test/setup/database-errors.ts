@@ -11,7 +11,7 @@ export function inTypeOrm(error: Error): QueryFailedError {
   return new QueryFailedError('SELECT 1', [], error);
 }
 
-/** An error of Node, whose message has the code. */
-export function systemError(code: string): NodeJS.ErrnoException {
-  return Object.assign(new Error(`connect ${code}`), { code });
+/** An error of Node about a call to the operating system. */
+export function systemError(code: string, syscall = 'connect'): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${syscall} ${code}`), { code, syscall });
 }

@@ -32,8 +32,8 @@ export class ScriptedPool {
   }
 
   /** Starts the server, and opens a pool. */
-  async start(run?: Script['run'], poolSize = 1): Promise<DataSource> {
-    this.current = await openScriptedPostgres(this.resources, { run });
+  async start(run?: Script['run'], poolSize = 1, login?: Script['login']): Promise<DataSource> {
+    this.current = await openScriptedPostgres(this.resources, { run, login });
     return this.open(poolSize);
   }
 
