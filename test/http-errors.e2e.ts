@@ -1,10 +1,13 @@
+import { on, once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { generateAccessToken } from '../src/auth/access-token.js';
 import type { ServiceError } from '../src/errors/service-error.js';
 import type * as RefuseBadRequest from '../src/http/refuse-bad-request.js';
 import { openConnection, plantHead, readResponses, sendRaw } from './setup/raw-http.js';
 import { useResources } from './setup/resources.js';
+import { holdServiceTimers, type HeldTimers } from './setup/service-timers.js';
 import { startService, type TestService } from './setup/service.js';
 import { runInThread } from './setup/thread.js';
 
@@ -329,5 +332,66 @@ describe('a client that does not read its responses', () => {
     await gone;
     socket.destroy();
     await service.close();
+  });
+});
+
+describe('a client that waits for longer than it may be idle', () => {
+  /** Not reached unless a test ends it, however busy the machine is. */
+  const DATABASE_TIMEOUT_MS = 59_999;
+  let service: TestService;
+  let timers: HeldTimers | undefined;
+
+  beforeAll(async () => {
+    service = await startService({
+      IDLE_TIMEOUT_MS: '100',
+      DATABASE_TIMEOUT_MS: String(DATABASE_TIMEOUT_MS),
+    });
+  });
+  afterEach(() => {
+    timers?.restore();
+    service.proxy.restore();
+  });
+  afterAll(() => service.close());
+
+  /** Sends a request, waits until its client was idle twice, ends the time of the database, and reads the response. */
+  const sendAndWait = async (request: string) => {
+    timers = holdServiceTimers(DATABASE_TIMEOUT_MS);
+    service.proxy.freeze();
+    const accepted = once(service.app.getHttpServer(), 'connection') as Promise<[Socket]>;
+    const client = await openConnection(service.port);
+    const [socket] = await accepted;
+    const idle = on(socket, 'timeout', { close: ['close'] });
+    client.write(request);
+    for (let i = 0; i < 2; i++) await idle.next();
+    timers.advance(DATABASE_TIMEOUT_MS);
+    const [response] = await readResponses(client, 1);
+    client.destroy();
+    return response;
+  };
+
+  it('gets its response when the database has had its time', async () => {
+    // From now on, the verdict about the token is cached.
+    expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ status: 200 });
+    const body = '{"id":2,"name":"a"}';
+    const lines = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+    expect(await sendAndWait(plantHead(service.token, lines) + body)).toMatchObject({
+      status: 503,
+      body: expect.stringContaining('50300'),
+    });
+  });
+
+  it('gets it also if its body is not read before the token is looked up', async () => {
+    const lines = ['Content-Type: application/json', 'Content-Length: 1', 'Expect: 100-continue'];
+    expect(await sendAndWait(plantHead(generateAccessToken(), lines))).toMatchObject({
+      status: 503,
+      body: expect.stringContaining('50300'),
+    });
+  });
+
+  it('gets an Error if it is idle itself, in the middle of a request', async () => {
+    const socket = await openConnection(service.port);
+    socket.write(plantHead(service.token, ['Content-Type: application/json', 'Content-Length: 1']));
+    expect(await readResponses(socket, 1)).toMatchObject([{ status: 408 }]);
+    socket.destroy();
   });
 });

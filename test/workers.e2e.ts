@@ -21,6 +21,7 @@ import { until } from './setup/until.js';
 const METRICS = `GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${METRICS_TOKEN}\r\n\r\n`;
 const READY = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n';
 const NEVER_MS = '600000';
+const OVERLOADED = expect.stringContaining('50301') as unknown;
 
 /** SHUTDOWN_TIMEOUT_MS, and the time that a worker has after it. */
 const STOP_MS = 100;
@@ -52,6 +53,15 @@ const STOP_TIME_ENDS = runBefore(`
   globalThis.setTimeout = (callback, milliseconds, ...args) => {
     if (milliseconds !== ${STOP_MS + STOP_GRACE_MS}) return start(callback, milliseconds, ...args);
     process.on('SIGUSR2', callback);
+  };`);
+
+/** The time of the primary to respond to a worker is over at SIGUSR2. */
+const SCRAPE_TIME_ENDS = runBefore(`
+  const start = setTimeout;
+  globalThis.setTimeout = (callback, milliseconds, ...args) => {
+    if (milliseconds !== 3000) return start(callback, milliseconds, ...args);
+    process.on('SIGUSR2', callback);
+    return start(() => undefined, milliseconds);
   };`);
 
 interface Service {
@@ -327,6 +337,22 @@ describeOnLinux('several workers whose time the test holds', () => {
     const passing = setInterval(passSecond, 10);
     await untilIdleAt(service.url).finally(() => clearInterval(passing));
     await stopUnderLoad(service);
+  });
+
+  it('refuse scrapes when the primary does not respond in time, and not when it responds again', async () => {
+    const service = await start(SCRAPE_TIME_ENDS);
+    const workers = await childrenOf(service.pid);
+    const sockets = await connectToBoth(service);
+    process.kill(service.pid, 'SIGSTOP');
+    for (const socket of sockets) socket.write(METRICS);
+    // The responses to these requests show that the workers have read what was sent before.
+    for (const socket of await connectToBoth(service)) socket.destroy();
+    for (const pid of workers) process.kill(pid, 'SIGUSR2');
+    for (const socket of sockets) {
+      expect(await readResponses(socket, 1)).toMatchObject([{ status: 503, body: OVERLOADED }]);
+    }
+    process.kill(service.pid, 'SIGCONT');
+    for (const socket of sockets) await expect(scrape(socket)).resolves.not.toEqual([]);
   });
 });
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Registry } from 'prom-client';
 import { createApp, listen } from '../app.js';
-import { shuttingDown } from '../errors/service-error.js';
+import { overloaded, shuttingDown } from '../errors/service-error.js';
 import { createLogger } from '../logging/logger.js';
 import { startTracing } from '../tracing/tracing.js';
 import { MetricsService } from '../metrics/metrics.service.js';
@@ -14,6 +14,9 @@ import { takeSnapshot } from './worker-metrics.js';
 
 /** How often a worker sends its metrics to the primary. A killed worker loses at most the metrics of one interval. */
 const SNAPSHOT_INTERVAL_MS = 1000;
+
+/** How long a scrape waits for the primary, which may hang. */
+const SCRAPE_TIMEOUT_MS = 3000;
 
 /** Set when the app listens: before that, it has no requests, and `stop` need not stop it gracefully. */
 let listeningApp: NestExpressApplication | undefined;
@@ -47,11 +50,13 @@ async function serve({ worker, config }: WorkerSettings): Promise<void> {
   setInterval(() => void sendSnapshot(), SNAPSHOT_INTERVAL_MS);
 }
 
-/** @throws ServiceError shuttingDown when the primary is gone */
+/** @throws ServiceError shuttingDown when the primary is gone; overloaded when it does not respond in time */
 function readAllMetrics(): Promise<string> {
   if (!process.connected) return Promise.reject(shuttingDown());
   const scrape = Promise.withResolvers<string>();
+  // It stays in the list, because the primary responds to all of them in their order.
   scrapes.push(scrape);
+  setTimeout(() => scrape.reject(overloaded()), SCRAPE_TIMEOUT_MS).unref();
   send({ type: 'scrape' });
   return scrape.promise;
 }

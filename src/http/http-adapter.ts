@@ -6,6 +6,7 @@ import type { Config } from '../config/config.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { classesOf } from './express-classes.js';
+import { endIdle } from './idle-timeout.js';
 import { lingerAtEnd } from './linger.js';
 import { respondToParserErrors } from './parser-errors.js';
 import { handleInTurn } from './pipelining.js';
@@ -38,6 +39,7 @@ export class HttpAdapter extends ExpressAdapter {
     server.maxConnections = this.config.maxConnections;
     // Without a time-out, a client that never reads its response would keep the connection open for ever.
     server.timeout = this.config.idleTimeout;
+    endIdle(server);
     // A client may close its side after the request, and still read the response. Node's types lack `httpAllowHalfOpen`.
     Object.assign(server, { httpAllowHalfOpen: true });
     lingerAtEnd(server, this.config.requestTimeout);

@@ -15,6 +15,8 @@ import { whenClosed } from './when-closed.js';
 const MAX_PIPELINED = 16;
 
 interface Connection {
+  /** The response to the request that is handled, or was handled last. */
+  current: ServerResponse;
   /** The response to the latest request in the queue. */
   latest: ServerResponse;
   /** The error that the latest request gets when its turn comes. */
@@ -43,7 +45,7 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
     if (!socket.writable) return;
     let connection = connections.get(socket);
     if (connection === undefined) {
-      connection = { latest: response, queue: [] };
+      connection = { current: response, latest: response, queue: [] };
       connections.set(socket, connection);
     }
     // A refused request is the last one of its connection.
@@ -56,6 +58,7 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
       discardInput(socket);
     }
     queue.push(() => {
+      connection.current = response;
       whenClosed(response, () => {
         queue.shift();
         // After all listeners have run: the resources of this request are released before the next one needs its own.
