@@ -1,5 +1,6 @@
 import './node-version.js';
 import './v8-flags.js';
+import './output-errors.js';
 
 // Not a static import: an older Node cannot load the modules of the service, and would say that first.
 const { start } = await import('./start.js');

@@ -1,4 +1,5 @@
 import '../v8-flags.js';
+import '../output-errors.js';
 import { once } from 'node:events';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Registry } from 'prom-client';

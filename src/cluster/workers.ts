@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { AppConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { tryAddress } from '../http/try-address.js';
+import { unblockOutput } from '../logging/log-output.js';
 import { createRegistry, workerRestarts } from '../metrics/registry.js';
 import { BackOff } from './back-off.js';
 import type { ToPrimary, ToWorker, WorkerSettings } from './messages.js';
@@ -124,6 +125,7 @@ export class Workers {
     } catch (error) {
       return { ending: 'not created', reason: (error as Error).message };
     }
+    unblockOutput();
     this.processes.add(child);
     let reason: string | undefined;
     child.on('error', (error) => (reason = error.message));

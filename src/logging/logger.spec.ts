@@ -6,6 +6,10 @@ import type * as LoggerModule from './logger.js';
 
 const { isTTY } = process.stdout;
 let createLogger: typeof LoggerModule.createLogger;
+let countLostEntries: typeof LoggerModule.countLostEntries;
+/** What a write to standard output returns: by default, the length of the text. */
+let write: (text: string) => number;
+const writeAll = (text: string) => Buffer.byteLength(text);
 /** All that was written to standard output. */
 let output: string;
 
@@ -15,14 +19,16 @@ beforeEach(async () => {
     doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'],
   });
   output = '';
-  jest.spyOn(fs, 'writeSync').mockImplementation((_descriptor: number, text: unknown) => {
-    output += String(text);
-    return Buffer.byteLength(String(text));
+  write = writeAll;
+  jest.spyOn(fs, 'writeSync').mockImplementation((_descriptor: number, data: unknown) => {
+    const written = Buffer.from(String(data)).subarray(0, write(String(data)));
+    output += String(written);
+    return written.length;
   });
   Object.assign(process.stdout, { isTTY: false });
   // The module keeps one stream for the process, with the timers of the test that created it.
   jest.resetModules();
-  ({ createLogger } = await import('./logger.js'));
+  ({ createLogger, countLostEntries } = await import('./logger.js'));
 });
 afterEach(() => {
   jest.runOnlyPendingTimers();
@@ -82,5 +88,81 @@ describe('the log', () => {
     expect(output).toBe('');
     logger.info('b'.repeat(1000));
     expect(output.length).toBeGreaterThan(2000);
+  });
+});
+
+describe('a log that cannot be written', () => {
+  const fail = (code: string) => {
+    let attempts = 0;
+    return () => {
+      // A process that never gave up would make a test endless.
+      throw Object.assign(new Error(code), { code: ++attempts < 100 ? code : undefined });
+    };
+  };
+  const messages = () => output.match(/(?<="msg":")\w+(?="\}\n)/g) ?? [];
+
+  it.each(['ENOSPC', 'EIO', 'EPIPE'])(
+    'because of %s loses entries, and counts them, until it can be written again',
+    (code) => {
+      const logger = createLogger({ level: 'info' });
+      logger.info('kept');
+      write = fail(code);
+      flush();
+      for (let i = 0; i < 3; i++) logger.info('lost');
+      flush();
+      expect({ messages: messages(), lost: countLostEntries() }).toEqual({ messages: [], lost: 3 });
+      write = writeAll;
+      flush();
+      logger.info('next');
+      flush();
+      expect({ messages: messages(), lost: countLostEntries() }).toEqual({
+        messages: ['kept', 'next'],
+        lost: 3,
+      });
+    },
+  );
+
+  it('because the disk is full in the middle of an entry continues with the rest of it', () => {
+    const logger = createLogger({ level: 'info' });
+    logger.info('first');
+    const writes = [() => 20, fail('ENOSPC')];
+    write = (text) => (writes.shift() ?? (() => writeAll(text)))();
+    flush();
+    flush();
+    expect(output).toMatch(/^\{"level":30,[^\n]*"msg":"first"\}\n$/);
+  });
+
+  it('because its reader is slow keeps entries for it, up to a mebibyte, and does not wait', () => {
+    const logger = createLogger({ level: 'info' });
+    write = fail('EAGAIN');
+    const entry = 'a'.repeat(64 * 1024);
+    for (let i = 0; i < 20; i++) logger.info(entry);
+    expect(countLostEntries()).toBe(5);
+    write = writeAll;
+    flush();
+    expect(messages()).toHaveLength(15);
+  });
+
+  it('loses the rest when the process ends, without waiting for ever', () => {
+    const listeners = process.listeners('exit');
+    createLogger({ level: 'info' }).info('late');
+    const wait = jest.spyOn(Atomics, 'wait').mockReturnValue('timed-out');
+    write = fail('EAGAIN');
+    for (const end of process.listeners('exit')) {
+      if (!listeners.includes(end)) end(0);
+    }
+    expect(wait.mock.calls.length).toBe(10);
+  });
+
+  it('for a moment is written when the process ends', () => {
+    const listeners = process.listeners('exit');
+    createLogger({ level: 'info' }).info('late');
+    jest.spyOn(Atomics, 'wait').mockReturnValue('timed-out');
+    const writes = [fail('EAGAIN'), fail('EAGAIN')];
+    write = (text) => (writes.shift() ?? (() => writeAll(text)))();
+    for (const end of process.listeners('exit')) {
+      if (!listeners.includes(end)) end(0);
+    }
+    expect(messages()).toEqual(['late']);
   });
 });

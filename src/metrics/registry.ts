@@ -1,9 +1,19 @@
 import { collectDefaultMetrics, Counter, Registry } from 'prom-client';
+import { countLostEntries } from '../logging/logger.js';
 
-/** A registry with the default metrics of a Node process. */
+/** A registry with the metrics that every process has: those of Node, and of its log. */
 export function createRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  const lost: Counter = new Counter({
+    name: 'plant_store_log_entries_lost_total',
+    help: 'Log entries that could not be written.',
+    registers: [registry],
+    collect() {
+      lost.reset();
+      lost.inc(countLostEntries());
+    },
+  });
   return registry;
 }
 

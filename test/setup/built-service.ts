@@ -71,7 +71,11 @@ export async function createToken(databaseUrl: string): Promise<string> {
   return create.stdout.trim();
 }
 
-export function postPlant({ url }: BuiltService, token: string, id: number): Promise<Response> {
+export function postPlant(
+  { url }: Pick<BuiltService, 'url'>,
+  token: string,
+  id: number,
+): Promise<Response> {
   return fetchDocumented(`${url}/plants`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
