@@ -11,7 +11,7 @@ export function makeDataDir(): Promise<string> {
 
 /** Puts an embedded database into the folder, as a first start does. */
 export async function makeCluster(dataDir: string): Promise<void> {
-  const { cluster } = await findPostgresPrograms();
+  const { cluster } = findPostgresPrograms();
   const path = join(dataDir, 'postgres');
   await mkdir(path, { mode: 0o700 });
   await promisify(execFile)('tar', ['-xzf', cluster, '-C', path, '--no-same-owner']);

@@ -55,7 +55,7 @@ export async function startPostgresServer({
   parent = tmpdir(),
   programs,
 }: ServerOptions = {}): Promise<PostgresServer> {
-  const bin = programs ?? dirname((await findPostgresPrograms()).postgres);
+  const bin = programs ?? dirname(findPostgresPrograms().postgres);
   const dir = await mkdtemp(join(parent, 'plant-store-server-'));
   const user = findNamedUser();
   const isRoot = process.geteuid!() === 0;

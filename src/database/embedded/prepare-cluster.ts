@@ -10,8 +10,8 @@ import { findPostgresPrograms, type PostgresPrograms } from './postgres-programs
  * A part of the build: makes the archive of an empty database cluster that each first start unpacks. It is kept beside the
  * programs of Postgres, so it is made again when npm installs another version of them.
  */
-async function prepare(): Promise<void> {
-  const programs = await findPostgresPrograms();
+function prepare(): void {
+  const programs = findPostgresPrograms();
   if (existsSync(programs.cluster)) return;
   linkLibraries(programs.folder);
   makeCluster(programs);
@@ -59,8 +59,10 @@ function makeCluster({ initdb, folder, cluster }: PostgresPrograms): void {
   renameSync(archive, cluster);
 }
 
-await prepare().catch((error: unknown) => {
+try {
+  prepare();
+} catch (error) {
   // A server in DATABASE_URL needs no embedded Postgres.
   if (!(error instanceof StartError)) throw error;
   process.stderr.write(`${error.message}\n`);
-});
+}
