@@ -1,6 +1,7 @@
 import './node-version.js';
 // For messages and help. A result that cannot be written is an error: see writeResult.
 import './output-errors.js';
+import './signals.js';
 
 // Not a static import: see main.ts.
 const { run } = await import('./cli/program.js');

@@ -4,6 +4,7 @@ import type { AppConfig, Config, DatabaseConfig } from './config/config.js';
 import type { OpenDatabase } from './database/open-database.js';
 import { prepareDatabase } from './database/prepare-database.js';
 import { descriptorWarning } from './descriptor-limit.js';
+import { STOP_SIGNALS } from './signals.js';
 import { explainStartError } from './start-errors.js';
 import { startTracing } from './tracing/tracing.js';
 
@@ -98,6 +99,8 @@ function stopOnSignal(logger: Logger, stop: () => Promise<void>): AbortSignal {
   let first: { signal: NodeJS.Signals; time: number } | undefined;
   const onSignal = (signal: NodeJS.Signals) => {
     if (first !== undefined) {
+      // A terminal that is closed sends SIGHUP several times: as the system, and as the shell.
+      if (signal === 'SIGHUP') return;
       if (signal === first.signal && performance.now() - first.time < SAME_SIGNAL_MS) return;
       logger.warn(
         { signal },
@@ -119,8 +122,7 @@ function stopOnSignal(logger: Logger, stop: () => Promise<void>): AbortSignal {
       },
     );
   };
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+  for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
   return stopping.signal;
 }
 

@@ -23,6 +23,8 @@ const READY = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n';
 const NEVER_MS = '600000';
 const OVERLOADED = expect.stringContaining('50301') as unknown;
 
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const;
+
 /** SHUTDOWN_TIMEOUT_MS, and the time that a worker has after it. */
 const STOP_MS = 100;
 const STOP_GRACE_MS = 5000;
@@ -241,10 +243,11 @@ describeOnLinux('several workers', () => {
 
   it('ignore the signals that systemd and terminals send to every process', async () => {
     for (const worker of await childrenOf(service.pid)) {
-      process.kill(worker, 'SIGTERM');
-      process.kill(worker, 'SIGINT');
+      for (const signal of SIGNALS) process.kill(worker, signal);
     }
     for (const socket of sockets) await expect(scrape(socket)).resolves.not.toEqual([]);
+    // At SIGUSR1, Node would open its debugger, and say so.
+    expect(service.command.stderr).toBe('');
   });
 
   it('are replaced when they die, and no counter falls', async () => {

@@ -1,5 +1,6 @@
 import '../v8-flags.js';
 import '../output-errors.js';
+import { STOP_SIGNALS } from '../signals.js';
 import { once } from 'node:events';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Registry } from 'prom-client';
@@ -75,8 +76,7 @@ function send(message: ToPrimary, onSent: () => void = () => undefined): void {
 
 // A terminal and systemd send signals to every process of the service. Workers ignore these signals: the primary sends
 // them the message `stop` instead.
-process.on('SIGTERM', () => undefined);
-process.on('SIGINT', () => undefined);
+for (const signal of STOP_SIGNALS) process.on(signal, () => undefined);
 
 const [settings] = (await once(process, 'message')) as [WorkerSettings];
 await serve(settings).catch((error: unknown) => {
