@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { ConfigError } from './config/config.js';
+import { ConfigError } from './config/config-error.js';
 import { describeDatabaseError, isDatabaseError } from './database/postgres-errors.js';
 import { StartError } from './errors/start-error.js';
 

@@ -26,6 +26,11 @@ async function openAndServe(): Promise<void> {
   const report = isEmbedded ? writeForPerson : (text: string) => logger.info(text);
   // A taken address is reported before the database is opened. If another program takes it later, `listen` fails.
   await tryAddress(config.http.host, config.http.port);
+  if (isEmbedded && config.isProduction) {
+    logger.warn(
+      `DATABASE_URL is not set: plants are stored in an embedded Postgres in ${config.database.dataDir}. Keep this folder (in a container, with a volume), or set DATABASE_URL or DATABASE_URL_FILE to use a Postgres server.`,
+    );
+  }
   if (isEmbedded) {
     report(`Opening the embedded Postgres in ${config.database.dataDir} …`);
   }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { readConfig, settings } from '../src/config/config.js';
+import { readConfig, SECRET_SETTINGS, settings } from '../src/config/config.js';
 import { ERROR_MEANINGS, ErrorCode, statusOf, type ErrorName } from '../src/errors/error-codes.js';
 
 const readme = readFileSync('README.md', 'utf8');
@@ -53,6 +53,14 @@ describe('the documentation is complete', () => {
         expect(names.map((name, i) => parsed(name, values[i]))).toEqual(names.map(defaultOf));
       }
     }
+  });
+
+  it('the README and .env.example name the file variable of each secret setting', () => {
+    const files = SECRET_SETTINGS.map((name) => `${name}_FILE`).sort();
+    const inReadme = codeIn(sectionBelow('Settings')).filter((text) => text.endsWith('_FILE'));
+    expect(inReadme.sort()).toEqual([...files, 'PLANT_STORE_TOKEN_FILE'].sort());
+    const inExample = readFileSync('.env.example', 'utf8').match(/\b[A-Z][A-Z0-9_]*_FILE\b/g);
+    expect(inExample?.sort()).toEqual(files);
   });
 
   it('.env.example has each setting once, commented out, with a valid value', () => {

@@ -76,6 +76,12 @@ describe('a start that cannot succeed', () => {
       /^DATABASE_URL names a file in sslrootcert, sslcert or sslkey that cannot be read \(ENOENT\)\n$/,
     ],
     [
+      'a file of a secret that does not exist',
+      ['service', 'command'],
+      { DATABASE_URL_FILE: '/nowhere/url' },
+      /^DATABASE_URL_FILE names \/nowhere\/url, which cannot be read \(ENOENT\)\n$/,
+    ],
+    [
       // For documentation (RFC 5737), so no machine has it.
       'an address of another machine',
       ['service'],
@@ -176,6 +182,30 @@ describe('a start that cannot succeed', () => {
       other.close();
     },
   );
+
+  it('in production, without DATABASE_URL: the log says in one warning where plants are stored', async () => {
+    const env = { PORT: '0', NODE_ENV: 'production', DATA_DIR: '/dev/null/data' };
+    const service = attempt([MAIN], env);
+    expect(await service.exit()).toBe(1);
+    expect(JSON.parse(service.stdout)).toEqual({
+      level: 40,
+      time: expect.any(String),
+      msg: 'DATABASE_URL is not set: plants are stored in an embedded Postgres in /dev/null/data. Keep this folder (in a container, with a volume), or set DATABASE_URL or DATABASE_URL_FILE to use a Postgres server.',
+    });
+  });
+
+  it.each([
+    { DATA_DIR: '/dev/null/data' },
+    {
+      NODE_ENV: 'production',
+      DATABASE_URL: 'postgres://127.0.0.1:1/x',
+      DATABASE_START_TIMEOUT_MS: '0',
+    },
+  ])('there is no such warning with %j', async (env) => {
+    const service = attempt([MAIN], { PORT: '0', ...env });
+    expect(await service.exit()).toBe(1);
+    expect(service.stdout).toBe('');
+  });
 
   it.each([[[MAIN]], [[CLI, 'token', 'list']]])(
     'a .env that is a folder: the message is one line (%j)',

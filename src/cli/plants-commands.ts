@@ -23,7 +23,10 @@ export function addPlantsCommands(
         .default(new URL('http://127.0.0.1:3000'), 'http://127.0.0.1:3000'),
     )
     .option('--refused <file>', 'where to list refused lines (default: <file>.refused.csv)')
-    .addHelpText('after', '\nThe token is read from the environment variable PLANT_STORE_TOKEN.')
+    .addHelpText(
+      'after',
+      '\nThe token is read from the environment variable PLANT_STORE_TOKEN, or from the file in PLANT_STORE_TOKEN_FILE.',
+    )
     .action(async (file: string, options: { url: URL; refused?: string }) => {
       const { token, callerDir } = readClientConfig(env);
       if (token === undefined || !SENDABLE.test(token)) {

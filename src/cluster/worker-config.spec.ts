@@ -105,6 +105,7 @@ describe('workerConfig', () => {
       'log.level': 'same',
       'tracing.endpoint': 'same',
       workers: 'same',
+      isProduction: 'same',
     });
   });
 });

@@ -1,3 +1,5 @@
+import { readSecrets } from './secrets.js';
+
 /** The settings of a command that sends requests to a service. */
 export interface ClientConfig {
   /** undefined: not set. */
@@ -6,10 +8,12 @@ export interface ClientConfig {
   readonly callerDir: string;
 }
 
-/** @param env the variables, by default those of the process */
+/**
+ * @param env the variables, by default those of the process
+ * @throws ConfigError when the file of the token cannot be used
+ */
 export function readClientConfig(env = process.env): ClientConfig {
-  return {
-    token: env['PLANT_STORE_TOKEN'] || undefined,
-    callerDir: env['PLANT_STORE_CALLER_DIR'] || process.cwd(),
-  };
+  const callerDir = env['PLANT_STORE_CALLER_DIR'] || process.cwd();
+  const { values } = readSecrets(env, ['PLANT_STORE_TOKEN'], callerDir);
+  return { token: values['PLANT_STORE_TOKEN'] || undefined, callerDir };
 }

@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { ConfigError, readConfig, settings } from './config.js';
+import { ConfigError } from './config-error.js';
+import { readConfig, settings } from './config.js';
 
 describe('readConfig', () => {
   it('has a default for everything', () => {
@@ -34,13 +35,15 @@ describe('readConfig', () => {
       OIDC_ISSUER: 'https://login.example.org',
       OIDC_AUDIENCE: 'plants',
       DATA_DIR: '/srv/plants',
-      DATABASE_URL: 'postgres://u:p@db.example.org/plants',
+      DATABASE_URL: 'postgres://u@db.example.org/plants',
+      PGPASSWORD: 'p',
       DATABASE_POOL_SIZE: '13',
       DATABASE_BATCH_SIZE: '1014',
       DATABASE_BATCHES: '15',
       DATABASE_TIMEOUT_MS: '1016',
       DATABASE_START_TIMEOUT_MS: '1017',
       WEB_CONCURRENCY: '12',
+      NODE_ENV: 'production',
     };
     expect(Object.keys(env)).toEqual(Object.keys(settings.shape));
     expect(readConfig(env)).toEqual({
@@ -67,7 +70,7 @@ describe('readConfig', () => {
       },
       baseUrl: 'https://example.org/store',
       database: {
-        url: 'postgres://u:p@db.example.org/plants',
+        url: 'postgres://u@db.example.org/plants?password=p',
         dataDir: '/srv/plants',
         poolSize: 13,
         batchSize: 1014,
@@ -76,11 +79,17 @@ describe('readConfig', () => {
         startTimeout: 1017,
       },
       workers: 12,
+      isProduction: true,
     });
   });
 
   it('treats an empty variable as not set', () => {
-    expect(readConfig({ PORT: '', DATABASE_URL: '' })).toEqual(readConfig({}));
+    const empty = { PORT: '', DATABASE_URL: '', DATABASE_URL_FILE: '', PGPASSWORD: '' };
+    expect(readConfig(empty)).toEqual(readConfig({}));
+  });
+
+  it.each(['', 'development', 'Production'])('NODE_ENV=%s is not production', (value) => {
+    expect(readConfig({ NODE_ENV: value }).isProduction).toBe(false);
   });
 
   it.each([

@@ -2,7 +2,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { ConfigError } from './config-error.js';
+import { withPassword } from './database-url.js';
 import { bytes, databaseUrl, host, httpUrl, integer, issuerUrl, workers } from './parsers.js';
+import { readSecrets } from './secrets.js';
 
 /** The settings, read once at the start. Times are milliseconds, sizes are bytes. */
 export type Config = Readonly<z.output<typeof environment>>;
@@ -19,11 +22,6 @@ export type AppConfig = Config & { readonly database: DatabaseConfig };
 
 /** The name under which the parsed settings are injected. */
 export const CONFIG = Symbol('config');
-
-/** A setting that cannot be used. The message names the variable and never repeats its value. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-}
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
@@ -53,13 +51,22 @@ export const settings = z.object({
   OIDC_AUDIENCE: z.string().optional(),
   DATA_DIR: z.string().default('.data'),
   DATABASE_URL: databaseUrl.optional(),
+  PGPASSWORD: z.string().optional(),
   DATABASE_POOL_SIZE: integer(1, 1000).default(10),
   DATABASE_BATCH_SIZE: integer(1, 10_000).optional(),
   DATABASE_BATCHES: integer(1, 1000).optional(),
   DATABASE_TIMEOUT_MS: integer(10, 60_000).default(1500),
   DATABASE_START_TIMEOUT_MS: integer(0, 86_400_000).default(30_000),
   WEB_CONCURRENCY: workers.default(1),
+  NODE_ENV: z.string().optional(),
 });
+
+/** The settings that are secrets: each may be in a file, whose path is the value of the variable with `_FILE` after its name. */
+export const SECRET_SETTINGS = [
+  'DATABASE_URL',
+  'PGPASSWORD',
+  'METRICS_TOKEN_SHA256',
+] as const satisfies readonly (keyof typeof settings.shape)[];
 
 /** A rule about two variables, checked only if both are valid by themselves. */
 const ruleFor = (name: string, other: string, message: string) => ({
@@ -114,7 +121,7 @@ const environment = settings
     baseUrl: env.BASE_URL,
     database: {
       /** undefined: the embedded Postgres in `dataDir`. */
-      url: env.DATABASE_URL,
+      url: env.DATABASE_URL && withPassword(env.DATABASE_URL, env.PGPASSWORD),
       dataDir: resolve(env.DATA_DIR),
       poolSize: env.DATABASE_POOL_SIZE,
       /** undefined: chosen by BatchLimitsService; the number of batches, too. */
@@ -129,6 +136,11 @@ const environment = settings
         ? // Each worker needs two connections: one for requests, one for tokens and readiness.
           Math.max(1, Math.min(availableParallelism(), Math.floor(env.DATABASE_POOL_SIZE / 2)))
         : env.WEB_CONCURRENCY,
+    /**
+     * Only for a warning. Nothing else may depend on it: a service that behaves in another way in production than in tests is
+     * not tested.
+     */
+    isProduction: env.NODE_ENV === 'production',
   }));
 
 /** Adds the variables of a file `.env` in the working folder to the process, unless they are set already. */
@@ -164,11 +176,18 @@ function refuseCutValues(path: string, text: string): void {
  * @throws ConfigError that names every wrong variable and its valid values
  */
 export function readConfig(env = processEnvironment()): Config {
-  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const { values, files } = readSecrets(env, SECRET_SETTINGS);
+  const set = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
   const result = environment.safeParse(set);
   if (!result.success) {
     throw new ConfigError(
-      result.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; '),
+      result.error.issues
+        .map(({ path, message }) => {
+          const name = path.join('.');
+          const file = files.get(name);
+          return `${file === undefined ? name : `${name} in ${file}`} ${message}`;
+        })
+        .join('; '),
     );
   }
   return Object.freeze(result.data);

@@ -1,6 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { parse } from 'pg-connection-string';
-import { ConfigError, readConfig } from './config.js';
+import { ConfigError } from './config-error.js';
+import { readConfig } from './config.js';
 
 /** DATABASE_URL as pg reads it. */
 const read = (url: string) => parse(readConfig({ DATABASE_URL: url }).database.url!);
@@ -181,6 +182,36 @@ describe('DATABASE_URL', () => {
       expect(read(`postgres://db/plants?${parameters}`).ssl).toEqual({ rejectUnauthorized: false });
     },
   );
+});
+
+describe('PGPASSWORD', () => {
+  const readWith = (url: string, password: string) =>
+    parse(readConfig({ DATABASE_URL: url, PGPASSWORD: password }).database.url!);
+  const SPECIAL = '/ # % @ : ? & = + %41 \'"\\ ü€';
+
+  it.each([
+    'postgres://me@db:5432/plants',
+    'postgres://me:@db/plants?sslmode=require',
+    'postgres://me@h1:5432,h2:5433/plants',
+    'postgres://me@h1,h2/plants?target_session_attrs=primary',
+    'postgres://me@/plants?host=/run/my postgres&options=-c a=b',
+    'postgres://db',
+    'postgres:///plants?user=me',
+  ])('is the password for %s, whatever characters it has', (url) => {
+    const without = read(url);
+    expect(readWith(url, SPECIAL)).toEqual({ ...without, password: SPECIAL });
+  });
+
+  it.each(['postgres://me:own@db/plants', 'postgres://db/plants?user=me&password=own'])(
+    'is not used for %s, which has a password',
+    (url) => {
+      expect(readWith(url, 'other').password).toBe('own');
+    },
+  );
+
+  it('is not used for the embedded Postgres', () => {
+    expect(readConfig({ PGPASSWORD: 'other' }).database.url).toBeUndefined();
+  });
 });
 
 function messageOf(url: string): string {

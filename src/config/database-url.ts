@@ -80,3 +80,12 @@ function moveHosts(address: string): string {
     },
   );
 }
+
+/**
+ * @param url in the form of `urlForPg`
+ * @returns the address with this password, if it has none. Any character of the password may occur.
+ */
+export function withPassword(url: string, password: string | undefined): string {
+  if (password === undefined || parse(url).password) return url;
+  return `${url}${url.includes('?') ? '&' : '?'}password=${encodeURIComponent(password)}`;
+}

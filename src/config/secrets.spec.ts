@@ -1,0 +1,119 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readClientConfig } from './client-config.js';
+import { ConfigError } from './config-error.js';
+import { readConfig, SECRET_SETTINGS } from './config.js';
+
+let dir: string;
+
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), 'plant-store-secrets-'));
+});
+afterAll(() => rmSync(dir, { recursive: true }));
+
+/** Writes a file, and returns its path. */
+function fileWith(content: string): string {
+  const path = join(dir, 'secret');
+  writeFileSync(path, content);
+  return path;
+}
+
+/** A valid value of each secret, and how the program reads it. */
+const secrets: Record<string, { value: string; read: (env: NodeJS.ProcessEnv) => unknown }> = {
+  DATABASE_URL: {
+    value: 'postgres://me:hunter2@db/plants',
+    read: (env) => readConfig(env).database.url,
+  },
+  PGPASSWORD: {
+    value: 'hunter2 /#%@:',
+    read: (env) => readConfig({ DATABASE_URL: 'postgres://me@db/plants', ...env }).database.url,
+  },
+  METRICS_TOKEN_SHA256: {
+    value: 'ab'.repeat(32),
+    read: (env) => readConfig(env).auth.metricsTokenHash,
+  },
+  PLANT_STORE_TOKEN: { value: 'hunter2', read: (env) => readClientConfig(env).token },
+};
+
+it('every secret setting is tested here', () => {
+  expect(Object.keys(secrets).sort()).toEqual([...SECRET_SETTINGS, 'PLANT_STORE_TOKEN'].sort());
+});
+
+describe.each(Object.entries(secrets))('%s_FILE', (name, { value, read }) => {
+  const variable = `${name}_FILE`;
+
+  it.each(['', '\n', '\r\n'])('names a file with the value (and %j at its end)', (end) => {
+    const fromFile = read({ [variable]: fileWith(value + end) });
+    expect(fromFile).toBe(read({ [name]: value }));
+    expect(fromFile).not.toBe(read({}));
+  });
+
+  it('is used when the variable itself is empty', () => {
+    expect(read({ [name]: '', [variable]: fileWith(value) })).toBe(read({ [name]: value }));
+  });
+
+  it('counts as not set when it is empty', () => {
+    expect(read({ [variable]: '' })).toBe(read({}));
+  });
+
+  const messageOf = (env: NodeJS.ProcessEnv) => {
+    try {
+      read(env);
+    } catch (error) {
+      expect(error).toBeInstanceOf(ConfigError);
+      return (error as Error).message;
+    }
+    throw new Error('The settings were accepted.');
+  };
+
+  it('is refused together with the variable itself', () => {
+    expect(messageOf({ [name]: value, [variable]: fileWith(value) })).toBe(
+      `${name} and ${variable} are both set: set one of them`,
+    );
+  });
+
+  it.each(['', '\n'])('is refused when the file is empty (%j)', (content) => {
+    const path = fileWith(content);
+    expect(messageOf({ [variable]: path })).toBe(`${variable} names ${path}, which is empty`);
+  });
+
+  it('is refused when the file does not exist', () => {
+    const path = join(dir, 'missing');
+    expect(messageOf({ [variable]: path })).toBe(
+      `${variable} names ${path}, which cannot be read (ENOENT)`,
+    );
+  });
+
+  it('is refused when it names a folder', () => {
+    expect(messageOf({ [variable]: dir })).toBe(
+      `${variable} names ${dir}, which cannot be read (EISDIR)`,
+    );
+  });
+});
+
+it.each([
+  ['DATABASE_URL', 'hunter2'],
+  ['METRICS_TOKEN_SHA256', 'hunter2'],
+])('a wrong %s in a file: the message names the file, and not the value', (name, value) => {
+  const path = fileWith(value);
+  const read = () => readConfig({ [`${name}_FILE`]: path, PORT: 'x' });
+  expect(read).toThrow(`${name} in ${path} must be `);
+  expect(read).toThrow(/(^|; )PORT must be /);
+  expect(read).not.toThrow(/hunter2/);
+});
+
+it('only one newline at the end is removed', () => {
+  const { url } = readConfig({
+    DATABASE_URL: 'postgres://me@db/plants',
+    PGPASSWORD_FILE: fileWith('two\n\n'),
+  }).database;
+  expect(url).toBe('postgres://me@db/plants?password=two%0A');
+});
+
+it('the file of a token is looked for where the command was called', () => {
+  fileWith('hunter2\n');
+  const env = { PLANT_STORE_CALLER_DIR: dir, PLANT_STORE_TOKEN_FILE: 'secret' };
+  expect(readClientConfig(env).token).toBe('hunter2');
+});
