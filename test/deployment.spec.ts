@@ -268,6 +268,7 @@ describe('the Kubernetes files, as docs/operations.md promises', () => {
 
 interface ComposeService {
   image: string;
+  entrypoint?: string[];
   command?: string[];
   profiles?: string[];
   environment: Record<string, string>;
@@ -277,13 +278,11 @@ interface ComposeService {
   stop_grace_period: string;
   ports?: string[];
   volumes: string[];
-  secrets: string[];
 }
 
 const compose = read('docker-compose.yml') as {
   services: Record<string, ComposeService>;
   volumes: Record<string, unknown>;
-  secrets: Record<string, { file: string }>;
 };
 const { services } = compose;
 const plantStores = Object.entries(services).filter(
@@ -295,8 +294,8 @@ const dependencyOf = ({ depends_on }: ComposeService) => services[Object.keys(de
 
 const databaseUrlOf = ({ environment }: ComposeService) => environment['DATABASE_URL']!;
 
-/** The user, the password, the host and the database of an address, whose password is a variable for Compose. */
-const URL_PARTS = /^postgres:\/\/(\w+)(?::(\$\{.+\}))?@([\w-]+):5432\/(\w+)$/;
+/** The user, the host and the database of an address. A password from a variable of Compose would not be escaped there. */
+const URL_PARTS = /^postgres:\/\/(\w+)@([\w-]+):5432\/(\w+)$/;
 
 /** The ports on which the containers of an image listen. */
 const PORTS: Readonly<Record<string, string>> = {
@@ -339,9 +338,23 @@ describe('the Compose file', () => {
     expect(services['plant-store-replica']!.deploy.replicas).toBe(numberOf(replicas!));
   });
 
-  it('gives the proxy its file as the whole configuration', () => {
-    expect(textOf('deploy/proxy/nginx.conf')).toMatch(/^events \{/m);
-    expect(mountOf('proxy', './deploy/proxy/nginx.conf')).toBe('/etc/nginx/nginx.conf');
+  it('starts the proxy with its own script and configuration', () => {
+    const { entrypoint } = services['proxy']!;
+    expect(entrypoint).toEqual(['/bin/sh', `${mountOf('proxy', './deploy/proxy')}/start`]);
+  });
+
+  it('gives the proxy and all instances the same BODY_LIMIT, by default that of the service', () => {
+    const limits = [services['proxy']!, ...plantStores.map(([, service]) => service)].map(
+      ({ environment }) => environment['BODY_LIMIT']!,
+    );
+    const [, limit] = /^\$\{BODY_LIMIT:-(\w+)\}$/.exec(limits[0]!)!;
+    expect(new Set(limits).size).toBe(1);
+    const { BODY_LIMIT } = settings.shape;
+    expect(BODY_LIMIT.parse(limit)).toBe(BODY_LIMIT.parse(undefined));
+    expect(textOf('deploy/proxy/start')).toContain(`\${BODY_LIMIT:-${limit}}`);
+    expect(`${/client_max_body_size (\w+);/.exec(textOf('deploy/proxy/nginx.conf'))![1]}b`).toBe(
+      limit,
+    );
   });
 
   it('starts every service again when it ends, except those for whose end others wait', () => {
@@ -379,11 +392,14 @@ describe('the Compose file', () => {
   });
 
   it.each(plantStores)('leads %s to a server that was made for its user', (_, service) => {
-    const [, user, password, host, database] = URL_PARTS.exec(databaseUrlOf(service))!;
+    const [, user, host, database] = URL_PARTS.exec(databaseUrlOf(service))!;
     const { environment } = services[host!]!;
     expect(environment['POSTGRES_USER']).toBe(user);
-    expect(environment['POSTGRES_PASSWORD']).toBe(password);
     expect(environment['POSTGRES_DB']).toBe(database);
+    const asksForPassword = environment['POSTGRES_HOST_AUTH_METHOD'] !== 'trust';
+    const password = service.environment['PGPASSWORD'];
+    if (asksForPassword) expect(environment['POSTGRES_PASSWORD']).toBe(password);
+    expect(dependencyOf(service).environment['PGPASSWORD']).toBe(password);
   });
 
   it.each(plantStores)('gives %s the time that it needs to stop', (_, service) => {
@@ -399,7 +415,7 @@ describe('the Compose file', () => {
 
   describe('on Citus', () => {
     const migration = dependencyOf(services['plant-store-sharded']!);
-    const [, , , coordinator] = URL_PARTS.exec(databaseUrlOf(migration))!;
+    const [, , coordinator] = URL_PARTS.exec(databaseUrlOf(migration))!;
     const servers = Object.entries(services)
       .filter(([, { image, command }]) => image.startsWith('citusdata/') && command === undefined)
       .map(([name]) => name);
@@ -457,14 +473,13 @@ describe('the monitoring of the Compose file', () => {
     expect(textOf('Dockerfile')).toMatch(new RegExp(`^EXPOSE ${port}$`, 'm'));
   });
 
-  it('has the token for metrics that docs/operations.md tells the operator to make', () => {
-    const { secrets } = services['prometheus']!;
-    expect(secrets.map((name) => `/run/secrets/${name}`)).toEqual([
-      job.authorization.credentials_file,
-    ]);
-    const file = compose.secrets[secrets[0]!]!.file.replace('./', '');
+  it('has the token for metrics in the file that docs/operations.md tells the operator to make, which every user can read', () => {
+    // Beside prometheus.yml, to which Prometheus relates the path.
+    const file = `deploy/prometheus/${job.authorization.credentials_file}`;
+    // A secret of Compose would be a warning, or a folder, for those who do not make the file.
+    expect(compose).not.toHaveProperty('secrets');
     expect(textOf('docs/operations.md')).toContain(
-      `openssl rand -hex 32 | tr -d '\\n' > ${file}\n`,
+      `openssl rand -hex 32 | tr -d '\\n' | install -m 644 /dev/stdin ${file}\n`,
     );
   });
 

@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { getServers } from 'node:dns';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
+import { isIPv6 } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -19,6 +21,8 @@ import { openConnection, readUnchecked, type RawResponse } from '../setup/raw-ht
 import { until } from '../setup/until.js';
 
 interface Proxy {
+  /** The folder of its files. */
+  readonly dir: string;
   readonly url: string;
   readonly port: number;
   close(): Promise<void>;
@@ -33,10 +37,15 @@ afterEach(async () => {
   await closeServers();
 });
 
-/** Starts nginx with the file of the Compose profile, with other addresses, until the end of the test. */
+/**
+ * Starts nginx with the files of the Compose profile, with other addresses, until the end of the test.
+ *
+ * @param bodyLimit the setting of the service; by default, it is not set
+ */
 async function startProxy(
   replicas: readonly number[],
   edit = (config: string) => config,
+  bodyLimit?: string,
 ): Promise<Proxy> {
   const dir = await mkdtemp(join(tmpdir(), 'plant-store-proxy-'));
   const [port] = (await findFreePorts(1)) as [number];
@@ -45,13 +54,17 @@ async function startProxy(
   const config = file
     .replace('server plant-store-replica:3000 resolve max_fails=0;', servers)
     .replace('listen 8080;', `listen 127.0.0.1:${port}; access_log off;`);
-  await writeFile(join(dir, 'nginx.conf'), edit(config));
-  const globals = `daemon off; pid ${join(dir, 'pid')}; error_log ${join(dir, 'log')};`;
-  const nginx = spawn('/usr/sbin/nginx', ['-c', join(dir, 'nginx.conf'), '-g', globals], {
+  const globals = `pid ${join(dir, 'pid')}; error_log ${join(dir, 'log')};\n`;
+  await writeFile(join(dir, 'nginx.conf'), globals + edit(config));
+  await copyFile('deploy/proxy/start', join(dir, 'start'));
+  const nginx = spawn('/bin/sh', [join(dir, 'start')], {
+    // Debian's nginx is where not every user looks.
+    env: { PATH: `${process.env['PATH']}:/usr/sbin`, TMPDIR: dir, BODY_LIMIT: bodyLimit },
     stdio: 'inherit',
   });
   const exited = once(nginx, 'close');
   proxy = {
+    dir,
     url: `http://127.0.0.1:${port}`,
     port,
     async close() {
@@ -118,9 +131,13 @@ it('behind the proxy of the Compose file, a rolling restart without a delay lose
 
 describe('the proxy of the Compose file', () => {
   /** Starts a proxy with this number of replicas, which are no Plant Stores. */
-  async function startInFrontOf(count: number, replica: RequestListener): Promise<Proxy> {
+  async function startInFrontOf(
+    count: number,
+    replica: RequestListener,
+    bodyLimit?: string,
+  ): Promise<Proxy> {
     const ports = Array.from({ length: count }, () => openServer(createServer(replica)));
-    return startProxy(await Promise.all(ports));
+    return startProxy(await Promise.all(ports), undefined, bodyLimit);
   }
 
   it('tells the service the address of the client, whatever the client sends, and the host of the request', async () => {
@@ -136,16 +153,34 @@ describe('the proxy of the Compose file', () => {
     });
   });
 
-  it('passes the largest body that the service accepts by default', async () => {
-    const { url } = await startInFrontOf(1, (request, response) => {
-      void text(request).then((body) => response.end(String(body.length)));
-    });
-    const size = settings.shape.BODY_LIMIT.parse(undefined);
-    const response = await fetchDocumented(`${url}/size`, {
-      method: 'POST',
-      body: 'a'.repeat(size),
-    });
-    expect(await response.text()).toBe(String(size));
+  it.each([undefined, '', '100', '128kb', '1MB'])(
+    'passes the largest body that the service accepts, and none that is larger, with BODY_LIMIT=%s',
+    async (bodyLimit) => {
+      const { url, port } = await startInFrontOf(
+        1,
+        (request, response) => {
+          void text(request).then((body) => response.end(String(body.length)));
+        },
+        bodyLimit,
+      );
+      const size = settings.shape.BODY_LIMIT.parse(bodyLimit || undefined);
+      const response = await fetchDocumented(`${url}/size`, {
+        method: 'POST',
+        body: 'a'.repeat(size),
+      });
+      expect(await response.text()).toBe(String(size));
+      const { body } = await responseTo(port, `Content-Length: ${size + 1}`);
+      expect(JSON.parse(body)).toMatchObject({ error: 40003 });
+    },
+  );
+
+  it('asks the first name server of its container, which is not the same in Docker and podman', async () => {
+    const { dir } = await startInFrontOf(1, (_, response) => response.end());
+    const [server] = getServers() as [string];
+    const address = isIPv6(server) ? `[${server}]` : server;
+    expect(await readFile(join(dir, 'plant-store-proxy.conf'), 'utf8')).toContain(
+      `\n  resolver ${address} valid=5s;\n`,
+    );
   });
 
   it('sends a POST to the next replica when the connection to the first one ends', async () => {
@@ -188,13 +223,8 @@ describe('the proxy of the Compose file', () => {
     return response!;
   }
 
-  it('refuses a huge body with the error of the service', async () => {
-    const { port } = await startInFrontOf(1, (_, response) => response.end());
-    const { body } = await responseTo(port, `Content-Length: ${1024 * 1024}`);
-    expect(JSON.parse(body)).toMatchObject({ error: 40003 });
-  });
-
-  const UNAVAILABLE = { error: 50302 };
+  /** Not 50302: nothing says that the service is shutting down. */
+  const UNAVAILABLE = { error: 50301 };
 
   it('responds with an error of the service and Retry-After if no replica can be reached', async () => {
     const { port } = await startProxy(await findFreePorts(1));
