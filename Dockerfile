@@ -42,3 +42,11 @@ HEALTHCHECK --interval=5s --timeout=3s --start-period=30s \
   CMD ["bash", "-c", "exec 3<>\"/dev/tcp/${HOST:-127.0.0.1}/${PORT:-3000}\" && printf 'GET /health/live HTTP/1.0\r\n\r\n' >&3 && read -r _ status _ <&3 && [ \"$status\" = 200 ]"]
 # Not npm, so that signals reach the service: this script becomes its process.
 CMD ["./plant-store", "start"]
+# At the end, because other values need no other layers. A release passes its own.
+ARG VERSION=1.0.0
+ARG SOURCE=https://github.com/OWNER/plant-store
+LABEL org.opencontainers.image.title="Plant Store" \
+  org.opencontainers.image.description="Stores plants in Postgres: exactly, once, for good." \
+  org.opencontainers.image.licenses="MIT" \
+  org.opencontainers.image.source="$SOURCE" \
+  org.opencontainers.image.version="$VERSION"

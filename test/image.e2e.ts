@@ -128,6 +128,39 @@ it.each([
   expect(execFileSync(script, [version], { input, encoding: 'utf8' })).toBe(`${tags}\n`);
 });
 
+describe('the labels of the image', () => {
+  const release = readFileSync('.github/workflows/release.yml', 'utf8');
+  const variables = Object.fromEntries(
+    [...dockerfile.matchAll(/^ARG (\w+)=(.+)$/gm)].map(([, name, value]) => [name!, value!]),
+  );
+  const labels = Object.fromEntries(
+    [...dockerfile.matchAll(/org\.opencontainers\.image\.(\w+)="(.+)"/g)].map(([, name, value]) => [
+      name!,
+      value!.replaceAll(/\$(\w+)/g, (_, variable: string) => variables[variable]!),
+    ]),
+  );
+
+  it('say without any argument what package.json says', () => {
+    const { version, description, license } = JSON.parse(
+      readFileSync('package.json', 'utf8'),
+    ) as Record<string, string>;
+    expect(labels).toEqual({
+      title: 'Plant Store',
+      description,
+      licenses: license,
+      source: expect.stringMatching(/^https:\/\//),
+      version,
+    });
+  });
+
+  it('have the version, source, revision and time of a release', () => {
+    const passed = [...release.matchAll(/--build-arg "(\w+)=/g)].map(([, name]) => name);
+    expect(passed.sort()).toEqual(Object.keys(variables).sort());
+    const added = [...release.matchAll(/--label "org\.opencontainers\.image\.(\w+)=/g)];
+    expect(added.map(([, name]) => name)).toEqual(['revision', 'created']);
+  });
+});
+
 it('the image of a release is built for the processors that docs/operations.md names', () => {
   const named = /^\*\*The image\*\* is \S+ for (\w+) and (\w+)\./m;
   const [, ...processors] = named.exec(readFileSync('docs/operations.md', 'utf8'))!;
