@@ -1,8 +1,10 @@
-// Checks what a cluster would only say when it is too late: that every file is listed, that selectors match
-// labels, that probes and services name ports that exist, and that the pods are allowed to run restricted.
+// Checks what a cluster would only say when it is too late: that the objects fit the schemas of the Kubernetes API, that every
+// file is listed, that selectors match labels, that probes and services name ports that exist, and that the pods are allowed
+// to run restricted.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import ts from 'typescript';
 import { parse } from 'yaml';
 
 const DIR = join(import.meta.dirname, '../deploy/kubernetes');
@@ -13,6 +15,8 @@ const files = readdirSync(DIR).filter((name) => /^(?!kustomization).*\.yaml$/.te
 assert.deepEqual(resources.toSorted(), files.toSorted());
 
 const objects = [...resources, 'migration/job.yaml'].map(read);
+await checkSchemas(objects);
+
 const image = join(DIR, 'image');
 for (const dir of ['.', 'migration']) {
   const { components, images } = read(join(dir, 'kustomization.yaml'));
@@ -93,4 +97,32 @@ for (const { kind, spec } of [Deployment, Job]) {
     assert.deepEqual(securityContext.capabilities.drop, ['ALL'], kind);
     assert.ok(limits.requests.cpu && limits.requests.memory && limits.limits.memory, kind);
   }
+}
+
+/** The validators find wrong values, such as a memory of 1Mx; the types find unknown fields, which the validators accept. */
+async function checkSchemas(objects) {
+  for (const object of objects) {
+    const models = await import(`kubernetes-models/${object.apiVersion}`);
+    assert.ok(models[object.kind], `${object.apiVersion} has no kind ${object.kind}`);
+    new models[object.kind](object).validate();
+  }
+  const source = objects.map(
+    (object) =>
+      `(${JSON.stringify(object)}) satisfies import('kubernetes-models/${object.apiVersion}').I${object.kind};`,
+  );
+  // This file is only in memory; its place decides where the types are found.
+  const file = join(import.meta.dirname, 'kubernetes-objects.mts');
+  const options = { module: ts.ModuleKind.NodeNext, strict: true, skipLibCheck: true, types: [] };
+  const host = ts.createCompilerHost(options);
+  const { getSourceFile } = host;
+  host.getSourceFile = (name, language, ...rest) =>
+    name === file
+      ? ts.createSourceFile(name, source.join('\n'), language)
+      : getSourceFile(name, language, ...rest);
+  const program = ts.createProgram([file], options, host);
+  const problems = ts.getPreEmitDiagnostics(program).map(({ start, messageText }) => {
+    const { line } = program.getSourceFile(file).getLineAndCharacterOfPosition(start ?? 0);
+    return `${objects[line].kind}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`;
+  });
+  assert.deepEqual(problems, []);
 }
