@@ -23,6 +23,9 @@ const COMMAND_PORT = 5433;
 
 const RETRY_INTERVAL_MS = 100;
 
+/** SQLSTATE of a server that works, and has no connection left. */
+const TOO_MANY_CONNECTIONS = '53300';
+
 /** Without a limit, a frozen Postgres would hold up the start. */
 const LOGIN_TIMEOUT_MS = 1000;
 
@@ -91,7 +94,7 @@ async function startOrJoin(
 }
 
 function urlOf(socketDir: string, port: number): string {
-  return `postgres://postgres@/postgres?host=${encodeURIComponent(socketDir)}&port=${port}`;
+  return `postgres://postgres@/postgres?host=${encodeURIComponent(socketDir)}&port=${port}&sslmode=disable`;
 }
 
 /** Whether a Postgres works at this address. One that is stopping has a socket, too, but refuses the login. */
@@ -104,8 +107,8 @@ async function acceptsLogin(url: string): Promise<boolean> {
   try {
     await client.connect();
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    return (error as { code?: unknown }).code === TOO_MANY_CONNECTIONS;
   } finally {
     await client.end().catch(() => undefined);
   }

@@ -57,7 +57,7 @@ export async function startPostgresServer({
 }: ServerOptions = {}): Promise<PostgresServer> {
   const bin = programs ?? dirname(findPostgresPrograms().postgres);
   const dir = await mkdtemp(join(parent, 'plant-store-server-'));
-  const user = findNamedUser();
+  const user = findNamedUser(join(bin, 'postgres'));
   const isRoot = process.geteuid!() === 0;
   // A server of Citus connects to others, and looks for its certificate in the home folder, which must not be that of root.
   const env = { ...process.env, HOME: dir };

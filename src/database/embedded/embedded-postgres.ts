@@ -63,7 +63,7 @@ export async function startEmbeddedPostgres(
   // All of this is synchronous, so that Postgres starts before the caller goes on to load the service.
   const programs = findPostgresPrograms();
   checkPostgresPrograms(programs);
-  const user = findOrdinaryUser();
+  const user = findOrdinaryUser(programs.postgres);
   const cluster = openDataDir(dataDir, user);
   const settings = Object.entries(settingsOf(port, poolSize)).flatMap(([name, value]) => [
     '-c',
@@ -122,6 +122,12 @@ function settingsOf(port: number, poolSize: number): Record<string, string | num
   };
 }
 
+/** Removes what a killed Postgres left beside its database, and another program could be taken for. */
+const FORGET_KILLED = `
+  rm -f "$0"/.s.PGSQL.*.lock
+  [ -s "$0/postmaster.pid" ] || rm -f "$0/postmaster.pid"
+  exec "$@"`;
+
 /** The exit code when another process holds the lock; Postgres has no such code. */
 const LOCKED = 75;
 
@@ -131,7 +137,8 @@ const LOCKED = 75;
  */
 function lock(cluster: string): string[] {
   if (process.platform !== 'linux') return [];
-  return ['flock', '--nonblock', '--no-fork', `--conflict-exit-code=${LOCKED}`, cluster];
+  const flock = ['flock', '--nonblock', '--no-fork', `--conflict-exit-code=${LOCKED}`, cluster];
+  return [...flock, 'sh', '-c', FORGET_KILLED, cluster];
 }
 
 /**
@@ -158,14 +165,15 @@ const MAKE_CLUSTER = `
 
 /**
  * Runs Postgres, and ends it when standard input closes: that happens however this process ends. Postgres has a process group of
- * its own, because Ctrl+C in a terminal must not end it before the requests in flight.
+ * its own, because Ctrl+C in a terminal must not end it before the requests in flight. A Postgres that does not end, such as a
+ * frozen one, is killed; it recovers at the next start.
  */
 const SUPERVISE = `
   exec 3<&0
   "$@" </dev/null 3<&- &
   postgres=$!
   trap '' INT TERM HUP
-  (read -r _ <&3; kill -INT "$postgres") &
+  (read -r _ <&3; kill -INT "$postgres"; sleep 2; kill -QUIT "$postgres"; sleep 1; kill -KILL "$postgres") &
   wait "$postgres"
   code=$?
   kill -KILL $!
@@ -187,7 +195,8 @@ async function start(plan: Plan, log: (text: string) => void): Promise<Run> {
     },
     stdio: ['pipe', 'ignore', 'pipe'],
   });
-  const ended = once(child, 'close').then(([code]) => code as number | null);
+  // Not `close`: a process of a Postgres that was killed may hold standard error open.
+  const ended = once(child, 'exit').then(([code]) => code as number | null);
   const lines = createInterface(child.stderr);
   let isStopping = false;
   const stop = () => {

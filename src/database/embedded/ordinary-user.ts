@@ -39,23 +39,25 @@ const asNobody = [
 ];
 
 /**
- * Postgres refuses to run as root: for root, this finds a way to run it as an ordinary user.
+ * Postgres refuses to run as root: for root, this finds a way to run it as an ordinary user. In a user namespace, root cannot
+ * enter the closed folders of other users.
  *
+ * @param postgres the program
  * @throws StartError when this machine has none
  */
-export function findOrdinaryUser(): OrdinaryUser {
+export function findOrdinaryUser(postgres: string): OrdinaryUser {
   const uid = process.geteuid!();
   if (uid !== ROOT) return { command: [], uid };
-  if (succeeds(inUserNamespace)) return { command: inUserNamespace, uid };
-  if (succeeds(asNobody)) return { command: asNobody, uid: NOBODY };
+  if (runs(inUserNamespace, postgres)) return { command: inUserNamespace, uid };
+  if (runs(asNobody, postgres)) return { command: asNobody, uid: NOBODY };
   throw new StartError(
     'Postgres refuses to run as root, and neither unshare nor setpriv of util-linux can start it as another user here. Start the Plant Store as an ordinary user, or set DATABASE_URL to a Postgres server.',
   );
 }
 
 /** Like `findOrdinaryUser`, for a program that also refuses a user without a line in /etc/passwd. */
-export function findNamedUser(): OrdinaryUser {
-  const user = findOrdinaryUser();
+export function findNamedUser(postgres: string): OrdinaryUser {
+  const user = findOrdinaryUser(postgres);
   return user.uid === ROOT || hasName() ? user : { ...user, command: inUserNamespace };
 }
 
@@ -68,6 +70,6 @@ function hasName(): boolean {
   }
 }
 
-function succeeds([program, ...args]: readonly string[]): boolean {
-  return spawnSync(program!, [...args, 'true'], { stdio: 'ignore' }).status === 0;
+function runs([program, ...args]: readonly string[], postgres: string): boolean {
+  return spawnSync(program!, [...args, postgres, '--version'], { stdio: 'ignore' }).status === 0;
 }

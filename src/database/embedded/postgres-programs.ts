@@ -43,7 +43,10 @@ export function checkPostgresPrograms({ postgres, cluster }: PostgresPrograms): 
     throw new StartError(`The embedded Postgres is not built. Run npm run build, ${OR_SERVER}.`);
   }
   const { error, status, stderr } = spawnSync(postgres, ['--version'], { encoding: 'utf8' });
-  if (status === 0) return;
+  if (status === 0) {
+    checkTools();
+    return;
+  }
   // The loader of glibc is missing: the system reports the program itself as missing, although it exists.
   if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {
     throw new StartError(
@@ -56,4 +59,18 @@ export function checkPostgresPrograms({ postgres, cluster }: PostgresPrograms): 
       ? `cannot run on this machine (${error?.message ?? stderr.trim()}). Mend that`
       : `needs the library ${library}. Install the package of your system that contains it`;
   throw new StartError(`The embedded Postgres ${reason}, ${OR_SERVER}.`);
+}
+
+/** Programs of the system that a start needs, and the packages of Debian that contain them. */
+const TOOLS: Readonly<Record<string, string>> = { tar: 'tar', gzip: 'gzip' };
+
+function checkTools(): void {
+  const needed = process.platform === 'linux' ? { ...TOOLS, flock: 'util-linux' } : TOOLS;
+  for (const [tool, name] of Object.entries(needed)) {
+    const { error } = spawnSync(tool, ['--version'], { stdio: 'ignore' });
+    if (error === undefined) continue;
+    throw new StartError(
+      `The embedded Postgres needs the program ${tool}. Install the package ${name}, ${OR_SERVER}.`,
+    );
+  }
 }

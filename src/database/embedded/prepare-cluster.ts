@@ -1,3 +1,4 @@
+import '../../node-version.js';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempDisposableSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -47,11 +48,11 @@ const INITDB_OPTIONS = [
   '--no-instructions',
 ];
 
-function makeCluster({ initdb, folder, cluster }: PostgresPrograms): void {
+function makeCluster({ postgres, initdb, folder, cluster }: PostgresPrograms): void {
   using temporary = mkdtempDisposableSync(join(folder, 'cluster-'));
   const data = join(temporary.path, 'data');
   const archive = join(temporary.path, 'cluster.tgz');
-  const [program, ...args] = [...findNamedUser().command, initdb];
+  const [program, ...args] = [...findNamedUser(postgres).command, initdb];
   execFileSync(program, [...args, `--pgdata=${data}`, ...INITDB_OPTIONS], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
