@@ -173,7 +173,7 @@ const SUPERVISE = `
   "$@" </dev/null 3<&- &
   postgres=$!
   trap '' INT TERM HUP
-  (read -r _ <&3; kill -INT "$postgres"; sleep 2; kill -QUIT "$postgres"; sleep 1; kill -KILL "$postgres") &
+  (read -r _ <&3; kill -INT "$postgres"; sleep 2; kill -QUIT "$postgres"; sleep 1; kill -KILL "$postgres") >/dev/null 2>&1 &
   wait "$postgres"
   code=$?
   kill -KILL $!
