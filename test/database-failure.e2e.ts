@@ -57,7 +57,7 @@ describe('while the database is away', () => {
     },
   );
 
-  it('a token that cannot be judged gets 503, never 401', async () => {
+  it('a token that cannot be checked gets 503, never 401', async () => {
     const token = await service.app.get(AccessTokensService).create('other');
     service.proxy.cut();
     expectUnavailable(

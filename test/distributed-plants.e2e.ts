@@ -20,7 +20,7 @@ describe('plants that Citus distributes over several servers', () => {
       FROM generate_series(0, 999) AS id`);
   }
 
-  /** Makes the service look again, as after a fail-over. */
+  /** Makes the service look again, as after a failover. */
   async function loseConnections(): Promise<void> {
     service.proxy.cut();
     service.proxy.restore();

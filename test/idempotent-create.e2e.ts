@@ -8,7 +8,7 @@ describe('creating is idempotent', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    // These tests do not concern the time-out, and a busy machine must not cause one.
+    // These tests do not concern the timeout, and a busy machine must not cause one.
     service = await startService({ DATABASE_TIMEOUT_MS: '20000' });
   });
   beforeEach(() => service.database.query('TRUNCATE plants'));
@@ -157,7 +157,7 @@ describe('a database that reports a wrong number of inserted rows', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    // These tests do not concern the time-out, and a busy machine must not cause one.
+    // These tests do not concern the timeout, and a busy machine must not cause one.
     service = await startService({ DATABASE_TIMEOUT_MS: '20000' });
   });
   afterAll(() => service.close());

@@ -14,11 +14,11 @@ const PIPELINED = 10;
 
 /** Cases that the suite accepts (y_) or leaves open, and that the service refuses as JSON. */
 const NOT_JSON: Readonly<Record<string, string>> = {
-  'y_object_duplicated_key.json': 'a repeated member',
-  'y_object_duplicated_key_and_value.json': 'a repeated member',
-  'object_same_key_different_values.json': 'a repeated member',
-  'object_same_key_same_value.json': 'a repeated member',
-  'object_same_key_unclear_values.json': 'a repeated member',
+  'y_object_duplicated_key.json': 'a repeated field',
+  'y_object_duplicated_key_and_value.json': 'a repeated field',
+  'object_same_key_different_values.json': 'a repeated field',
+  'object_same_key_same_value.json': 'a repeated field',
+  'object_same_key_unclear_values.json': 'a repeated field',
   'i_string_UTF-16LE_with_BOM.json': 'not UTF-8',
   'i_string_utf16BE_no_BOM.json': 'not UTF-8',
   'i_string_utf16LE_no_BOM.json': 'not UTF-8',
@@ -63,7 +63,7 @@ const naughtyStrings = createRequire(import.meta.url)('big-list-of-naughty-strin
 let service: TestService;
 
 beforeAll(async () => {
-  // These tests do not concern the time-out, and a busy machine must not cause one.
+  // These tests do not concern the timeout, and a busy machine must not cause one.
   service = await startService({ BODY_LIMIT: String(LIMIT), DATABASE_TIMEOUT_MS: '20000' });
 });
 beforeEach(() => service.database.query('TRUNCATE plants'));

@@ -29,7 +29,7 @@ describe('migrations', () => {
       { name: 'CreatePlants1763600000000' },
       { name: 'CreateAccessTokens1763600100000' },
     ]);
-    expect(await migrate(config, () => undefined)).toEqual([]);
+    expect(await migrate(config, () => undefined, 60_000)).toEqual([]);
   });
 
   it.each([
@@ -49,6 +49,30 @@ describe('migrations', () => {
     ]);
     expect(messages[0]).toContain(message);
     expect(await tables()).toHaveLength(3);
+  });
+
+  it('make no second tables when a setting leads to another schema, unless the address says so', async () => {
+    const prepare = (url: string) => prepareDatabase({ ...config, url }, () => undefined);
+    await prepare(config.url);
+    await database.query('CREATE SCHEMA other');
+    await database.set('search_path', 'other');
+    await expect(prepare(config.url)).rejects.toThrow(
+      /cannot be used: its search_path leads to the schema other, but the tables of a Plant Store are in the schema public\. Set search_path to that one; .+ \?options=-c%20search_path%3Dother /,
+    );
+    expect(await database.query(`SELECT to_regclass('other.plants') AS plants`)).toEqual([
+      { plants: null },
+    ]);
+    const url = new URL(config.url.replace('@/', '@placeholder/'));
+    url.searchParams.set('options', '-c search_path=other');
+    await prepare(url.href.replace('placeholder', ''));
+    expect(await database.query('SELECT 1 FROM other.plants')).toEqual([]);
+  });
+
+  it('are refused where search_path names no schema', async () => {
+    await database.set('search_path', 'nowhere');
+    await expect(prepareDatabase(config, () => undefined)).rejects.toThrow(
+      'cannot be used: no schema has been selected to create in (3F000); search_path names no schema that exists',
+    );
   });
 
   it('distribute nothing on a database without Citus, and say so', async () => {

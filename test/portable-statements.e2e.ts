@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { poolOf } from '../src/database/run-statement.js';
 import { startService, type TestService } from './setup/service.js';
 
-/** The features that Citus, CockroachDB and YugabyteDB share: see docs/operations.md, "Growing past one machine". */
+/** The features that Citus, CockroachDB and YugabyteDB share: see docs/scaling.md. */
 describe('the schema and the statements use only features that distributed engines support', () => {
   let service: TestService;
 
@@ -62,7 +62,7 @@ describe('the schema and the statements use only features that distributed engin
     expect([...statements]).toEqual([
       'INSERT INTO plants (id, name, tag) VALUES ($1, $2, $3) ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE false RETURNING id',
       'SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])',
-      'INSERT INTO plants (id, name, tag) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[]) ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE false RETURNING id',
+      'INSERT INTO plants (id, name, tag) SELECT id, name, CASE WHEN has_tag THEN tag END FROM unnest($1::bigint[], $2::text[], $3::text[], $4::boolean[]) AS sent (id, name, tag, has_tag) ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE false RETURNING id',
     ]);
   });
 });

@@ -202,7 +202,7 @@ describe('/health/ready, with a tolerance of a minute', () => {
     }
   });
 
-  it('is 503 at once for what no fail-over ends', async () => {
+  it('is 503 at once for what no failover ends', async () => {
     await service.database.query('ALTER TABLE plants RENAME TO hidden');
     expect(await ready()).toBe(503);
     await service.database.query('ALTER TABLE hidden RENAME TO plants');

@@ -28,7 +28,7 @@ describe('a storm of clients that leave', () => {
       REQUEST_TIMEOUT_MS: '1000',
       // Longer than this test waits: the timer of a statement must end with it.
       DATABASE_TIMEOUT_MS: '60000',
-      // All tokens of the storm are valid, so look-ups that are never given back would use this limit up.
+      // All tokens of the storm are valid, so lookups that are never given back would use this limit up.
       AUTH_FAILURES_PER_MINUTE: '10',
     });
   });
@@ -58,7 +58,7 @@ describe('a storm of clients that leave', () => {
         .getConnections((error, count) => (error === null ? resolve(count) : reject(error))),
     );
 
-  it('leaves no place, look-up, plant in the queue, connection or timer behind', async () => {
+  it('leaves no place, lookup, plant in the queue, connection or timer behind', async () => {
     const random = generator(printedSeed(`a storm of ${WAVES * CLIENTS} clients`));
     const tokens = service.app.get(AccessTokensService);
     const before = await timers();
@@ -125,7 +125,7 @@ describe('a storm of clients that leave', () => {
       ];
     });
     for (const socket of sockets) socket.destroy();
-    // The last request does not concern the time-outs, and a busy machine must not cause one.
+    // The last request does not concern the timeouts, and a busy machine must not cause one.
     Object.assign(service.app.getHttpServer(), {
       timeout: 0,
       requestTimeout: 0,

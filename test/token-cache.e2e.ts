@@ -118,6 +118,22 @@ describe('the verdict about a token', () => {
     expect(await post()).toMatchObject({ status: 401, body: { error: 40101 } });
   });
 
+  it('ends after four seconds for a token that is revoked while the database is away, and it gets 401 afterwards', async () => {
+    const authorization = `Bearer ${await tokens.create('away')}`;
+    const send = () => service.post('{}', { authorization });
+    expect(await send()).toMatchObject({ status: 400 });
+    service.proxy.cut();
+    await service.database.query("UPDATE access_tokens SET revoked_at = now() WHERE name = 'away'");
+    // Used all the time: no lookup that fails lengthens its life.
+    for (let i = 0; i < 4; i++) {
+      expect(await send()).toMatchObject({ status: 400 });
+      await advance(1000);
+    }
+    expect(await send()).toMatchObject({ status: 503, body: { error: 50300 } });
+    service.proxy.restore();
+    expect(await send()).toMatchObject({ status: 401, body: { error: 40101 } });
+  });
+
   it('is refreshed in the background after two seconds, so that no request waits for it', async () => {
     await advance(4000);
     await service.post('{}');
@@ -207,7 +223,7 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
-  it('are counted once for each look-up, and not for each request that waits for its verdict', async () => {
+  it('are counted once for each lookup, and not for each request that waits for its verdict', async () => {
     const service = await startLimited({ DATABASE_TIMEOUT_MS: '20000' });
     try {
       const responses = await whileFrozen(service, 50, () => service.post(PLANT));
@@ -217,7 +233,7 @@ describe('too many wrong tokens from one address', () => {
         service.post(PLANT, { authorization: wrong }),
       );
       expect(refused.map(({ status }) => status)).toEqual(Array(50).fill(401));
-      // The look-up counted as one failure, so LIMIT - 1 failures are left.
+      // The lookup counted as one failure, so LIMIT - 1 failures are left.
       for (let i = 1; i < LIMIT; i++) expect(await guess(service)).toMatchObject({ status: 401 });
       expect(await guess(service)).toMatchObject({ status: 429 });
     } finally {
@@ -351,7 +367,7 @@ describe('the limit on wrong tokens', () => {
     const [token] = await tokens.findLive('leaked');
     await tokens.revoke([token!.id]);
     await advance(4000);
-    // The first response comes from the look-up, which is exempt because the token was valid until then.
+    // The first response comes from the lookup, which is exempt because the token was valid until then.
     for (let i = 0; i < 1 + LIMIT; i++) {
       expect(await post()).toMatchObject({ status: 401 });
       await advance(4001);

@@ -10,7 +10,7 @@ export class AccessTokenEntity {
   @Column('text')
   name: string;
 
-  /** SHA-256 of the token. Only the look-up of a token reads it: nothing else shows it by mistake. */
+  /** SHA-256 of the token. Only the lookup of a token reads it: nothing else shows it by mistake. */
   @Column('bytea', { select: false })
   hash: Buffer;
 

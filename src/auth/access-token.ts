@@ -1,10 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
+/** The name of the token that a start with the embedded Postgres makes. */
+export const DEVELOPMENT = 'development';
+
 /**
  * The format of an access token: `plantstore_`, 32 random bytes in base62 (43 characters), and the
  * CRC-32 of both in base62 (6 characters). The prefix lets secret scanners find a leaked token; the
- * checksum exposes a mistyped or invented token without a look-up.
+ * checksum exposes a mistyped or invented token without a lookup.
  */
 const ACCESS_TOKEN_PATTERN = /^plantstore_[0-9A-Za-z]{49}$/;
 

@@ -89,14 +89,17 @@ describe('access tokens', () => {
       expect(await names()).toEqual(['shed']);
     });
 
-    it('for development replace those of earlier starts, and no others', async () => {
+    it('for development replace the earlier ones, those of earlier versions included, and no others', async () => {
       await create('shed');
+      await create('development (made at the start)');
       await age();
       const first = await tokens.createDevelopmentToken();
+      await age();
       const second = await tokens.createDevelopmentToken();
       expect(await tokens.find(first)).toBeUndefined();
       expect(await tokens.find(second)).toBeDefined();
-      expect(await names()).toEqual(['shed', 'development (made at the start)']);
+      expect(await names()).toEqual(['shed', 'development', 'development']);
+      expect(await tokens.findLive('development')).toHaveLength(1);
     });
   });
 

@@ -82,7 +82,7 @@ describe('a request to a route that is not public', () => {
     expect(await guarded.callerOf('Bearer abc', { path })).toMatchObject(INVALID);
   });
 
-  it('gets the error of a look-up that failed, and not a verdict', async () => {
+  it('gets the error of a lookup that failed, and not a verdict', async () => {
     guarded.issuer.setDown(true);
     expect(await guarded.callerOf(`Bearer ${guarded.token}`)).toMatchObject({
       code: ErrorCode.issuerUnavailable,

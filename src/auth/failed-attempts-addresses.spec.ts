@@ -3,7 +3,7 @@ import { FailedAttempts } from './failed-attempts.js';
 
 const LONG = 'x'.repeat(99);
 
-/** Whether the address may send no more tokens: the next one is refused without a look-up. */
+/** Whether the address may send no more tokens: the next one is refused without a lookup. */
 async function isRefused(attempts: FailedAttempts, address: string): Promise<boolean> {
   const lookUp = () => Promise.resolve({});
   const needed = () => true;

@@ -16,7 +16,7 @@ const fail = (attempts: FailedAttempts, count: number) => {
   for (let i = 0; i < count; i++) attempts.count(ADDRESS);
 };
 
-/** A request whose look-up ends when the test calls one of the functions. */
+/** A request whose lookup ends when the test calls one of the functions. */
 function send(attempts: FailedAttempts, isNeeded = () => true, address = ADDRESS) {
   const verdict = Promise.withResolvers<object>();
   const request = { state: 'waiting' as unknown };
@@ -40,7 +40,7 @@ const sendMany = (attempts: FailedAttempts, count: number) =>
 
 const statesOf = (requests: { state: unknown }[]) => requests.map(({ state }) => state);
 
-/** A request whose token is known to be invalid, so that it needs no look-up. */
+/** A request whose token is known to be invalid, so that it needs no lookup. */
 const sendKnown = (attempts: FailedAttempts) =>
   attempts.run(
     ADDRESS,
@@ -54,7 +54,7 @@ const retryAfter = (seconds: string) => ({ ...TOO_MANY, headers: { 'Retry-After'
 describe('the limit on wrong tokens of an address', () => {
   const advance = holdClock();
 
-  it('allows as many as it says, and refuses the next without a look-up', async () => {
+  it('allows as many as it says, and refuses the next without a lookup', async () => {
     const attempts = limited();
     for (let i = 0; i < LIMIT; i++) {
       const request = send(attempts);
@@ -67,7 +67,7 @@ describe('the limit on wrong tokens of an address', () => {
     expect(refused.state).toMatchObject(TOO_MANY);
   });
 
-  it('also applies to a token that needs no look-up because it is known to be invalid', async () => {
+  it('also applies to a token that needs no lookup because it is known to be invalid', async () => {
     const attempts = limited();
     fail(attempts, LIMIT - 1);
     expect(await sendKnown(attempts)).toBeUndefined();
@@ -86,7 +86,7 @@ describe('the limit on wrong tokens of an address', () => {
     }
   });
 
-  it('does not count look-ups that fail, and gives the request their error', async () => {
+  it('does not count lookups that fail, and gives the request their error', async () => {
     const attempts = limited();
     const away = new Error('the database is away');
     for (let i = 0; i < 2 * LIMIT; i++) {
@@ -136,10 +136,10 @@ describe('the limit on wrong tokens of an address', () => {
   });
 });
 
-describe('requests of an address whose look-ups in flight could use up its limit', () => {
+describe('requests of an address whose lookups in flight could use up its limit', () => {
   const advance = holdClock();
 
-  it('wait while look-ups in flight and failures together are as many as the limit', () => {
+  it('wait while lookups in flight and failures together are as many as the limit', () => {
     const attempts = limited();
     fail(attempts, 1);
     const requests = sendMany(attempts, LIMIT);
@@ -152,7 +152,7 @@ describe('requests of an address whose look-ups in flight could use up its limit
     expect(send(attempts, undefined, '192.0.2.2').state).toBe('in flight');
   });
 
-  it('take the place of a look-up that found a valid token', async () => {
+  it('take the place of a lookup that found a valid token', async () => {
     const attempts = limited();
     const requests = sendMany(attempts, LIMIT + 2);
     await requests[0]!.findValid();
@@ -163,14 +163,14 @@ describe('requests of an address whose look-ups in flight could use up its limit
     expect(requests[4]!.state).toBe('in flight');
   });
 
-  it('take the place of a look-up that failed', async () => {
+  it('take the place of a lookup that failed', async () => {
     const attempts = limited();
     const requests = sendMany(attempts, LIMIT + 1);
     await requests[0]!.failToFind(new Error('the database is away'));
     expect(requests[LIMIT]!.state).toBe('in flight');
   });
 
-  it('are refused as soon as all look-ups have found wrong tokens', async () => {
+  it('are refused as soon as all lookups have found wrong tokens', async () => {
     const attempts = limited();
     const requests = sendMany(attempts, LIMIT + 2);
     for (let i = 0; i < LIMIT - 1; i++) await requests[i]!.findInvalid();
@@ -206,7 +206,7 @@ describe('requests of an address whose look-ups in flight could use up its limit
     expect(statesOf(requests.slice(2))).toEqual(['in flight', overloaded]);
   });
 
-  it('leave nothing behind when no look-up is in flight', async () => {
+  it('leave nothing behind when no lookup is in flight', async () => {
     const attempts = limited(1);
     const requests = sendMany(attempts, 2);
     expect(attempts['lookUps'].size).toBe(1);

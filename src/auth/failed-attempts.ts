@@ -7,17 +7,17 @@ const WINDOW_MS = 60_000;
 /** Beyond this number, the failures of the least recently seen address are dropped. */
 const MAX_ADDRESSES = 10_000;
 
-/** The look-ups of one address that are in flight, and the requests that wait for one of them to end. */
+/** The lookups of one address that are in flight, and the requests that wait for one of them to end. */
 interface LookUps {
   inFlight: number;
   waiting: (() => void)[];
 }
 
 /**
- * Limits the invalid tokens that an address may send. Only verdicts count: a token whose look-up is in flight or
+ * Limits the invalid tokens that an address may send. Only verdicts count: a token whose lookup is in flight or
  * has failed is not a failure.
  *
- * For each address, look-ups in flight and failures together stay within the limit; further requests wait for a
+ * For each address, lookups in flight and failures together stay within the limit; further requests wait for a
  * verdict. Otherwise a burst of guesses would all be looked up before the first one is known to be wrong.
  */
 export class FailedAttempts {
@@ -30,8 +30,8 @@ export class FailedAttempts {
 
   /**
    * @param limit failures that one address may cause in a minute
-   * @param maxWait how long a request may wait for look-ups of the same address, in milliseconds; checked each time one
-   *   of them ends, so the wait can be longer by one look-up
+   * @param maxWait how long a request may wait for lookups of the same address, in milliseconds; checked each time one
+   *   of them ends, so the wait can be longer by one lookup
    */
   constructor(
     private readonly limit: number,
@@ -45,11 +45,11 @@ export class FailedAttempts {
   }
 
   /**
-   * Runs a look-up as soon as the limit of its address allows it.
+   * Runs a lookup as soon as the limit of its address allows it.
    *
    * @param isNeeded called again after each wait, because another request may have sent the same token
-   * @param lookUp must register its look-up synchronously, so that `isNeeded` sees it
-   * @returns undefined when the look-up is not needed any more
+   * @param lookUp must register its lookup synchronously, so that `isNeeded` sees it
+   * @returns undefined when the lookup is not needed any more
    * @throws TooManyAttemptsError when the address has used up its failures; ServiceError overloaded after `maxWait`;
    *   any error of `lookUp`
    */
@@ -60,7 +60,7 @@ export class FailedAttempts {
   ): Promise<Result | undefined> {
     const network = networkOf(address);
     const startedAt = performance.now();
-    // Also before the loop: a token that is known to be invalid needs no look-up, but counts as a failure.
+    // Also before the loop: a token that is known to be invalid needs no lookup, but counts as a failure.
     this.refuseIfTooMany(network);
     while (isNeeded()) {
       this.refuseIfTooMany(network);

@@ -65,7 +65,7 @@ describe('the wrong tokens of an address', () => {
     await expect(verify(await issuer.sign())).rejects.toMatchObject(TOO_MANY);
   });
 
-  it('count again, without a look-up, if one is sent again', async () => {
+  it('count again, without a lookup, if one is sent again', async () => {
     const token = await issuer.sign({}, { kid: 'unknown' });
     await verify(await issuer.sign());
     await advance(1000);
@@ -100,14 +100,14 @@ describe('the wrong tokens of an address', () => {
   it.each([
     ['go on waiting before', DATABASE_TIMEOUT_MS - 1, { status: 'fulfilled', value: VALID }],
     ['are refused after', DATABASE_TIMEOUT_MS, { status: 'rejected', reason: OVERLOADED }],
-  ])('look-ups that wait for others %s the time-out of the database', async (_, wait, last) => {
+  ])('lookups that wait for others %s the timeout of the database', async (_, wait, last) => {
     open(1);
     const tokens = await Promise.all(Array.from({ length: 3 }, () => issuer.sign()));
     const release = issuer.hold();
     const verdicts = Promise.allSettled(tokens.map((token) => verify(token)));
     await advance(wait);
     release();
-    // The end of the first look-up lets the second begin. The third has to wait again.
+    // The end of the first lookup lets the second begin. The third has to wait again.
     expect(await verdicts).toMatchObject([{ value: VALID }, { value: VALID }, last]);
   });
 });

@@ -94,7 +94,7 @@ describe('the verifier of tokens', () => {
       expect(findCached(token.slice(0, -1))).toBeUndefined();
     });
 
-    it('for four seconds, which begin with the look-up and not with its end', async () => {
+    it('for four seconds, which begin with the lookup and not with its end', async () => {
       const token = await issuer.sign();
       const release = issuer.hold();
       const verdict = verify(token);
@@ -115,13 +115,13 @@ describe('the verifier of tokens', () => {
       await advance(1);
       expect(findCached(token)).toEqual(VALID);
       expect(await opened.lookUps()).toBe(1);
-      // Joins the look-up in flight.
+      // Joins the lookup in flight.
       await verify(token);
       await advance(3999);
       expect(findCached(token)).toEqual(VALID);
     });
 
-    it('until it is too old, if the look-up in the background fails', async () => {
+    it('until it is too old, if the lookup in the background fails', async () => {
       open({ MAX_PENDING_REQUESTS: '1' });
       const token = await issuer.sign();
       await verify(token);
@@ -149,7 +149,7 @@ describe('the verifier of tokens', () => {
       expect(await opened.lookUps()).toBe(0);
     });
 
-    it('unless as many look-ups are in flight as requests may be', async () => {
+    it('unless as many lookups are in flight as requests may be', async () => {
       open({ MAX_PENDING_REQUESTS: '2' });
       const tokens = await Promise.all(Array.from({ length: 3 }, () => issuer.sign()));
       const verdicts = tokens.map(verify);

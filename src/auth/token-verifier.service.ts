@@ -17,12 +17,12 @@ const USE_INTERVAL_MS = 60_000;
 interface Source {
   /** @returns the caller with this token, or undefined if it is not valid */
   readonly find: (token: string) => Promise<Caller | undefined>;
-  /** The look-ups in flight, by the key of the token. */
+  /** The lookups in flight, by the key of the token. */
   readonly lookUps: Map<string, Promise<Caller | undefined>>;
   readonly failedAttempts: FailedAttempts;
 }
 
-/** Judges tokens, with a cached verdict if there is one. */
+/** Checks tokens, with a cached verdict if there is one. */
 @Injectable()
 export class TokenVerifierService {
   private readonly logger = new Logger('Tokens');
@@ -60,7 +60,7 @@ export class TokenVerifierService {
     });
     const lookUps: Gauge = new Gauge({
       name: 'plant_store_token_lookups',
-      help: 'Look-ups of tokens in flight.',
+      help: 'Lookups of tokens in flight.',
       registers: [registry],
       collect: () => {
         const sources = Object.values(this.sources);
@@ -70,7 +70,7 @@ export class TokenVerifierService {
   }
 
   /**
-   * Nearly every token is judged here, without a promise.
+   * Nearly every token is checked here, without a promise.
    *
    * @returns the caller with this token, if the verdict that it is valid is cached
    */
@@ -79,7 +79,7 @@ export class TokenVerifierService {
     const verdict = this.verdicts.get(key);
     if (verdict === undefined) return undefined;
     if (this.verdicts.isStale(verdict)) {
-      // If the look-up fails, the verdict expires, and the next request waits for a look-up and gets its error.
+      // If the lookup fails, the verdict expires, and the next request waits for a lookup and gets its error.
       this.lookUp(key, token).catch(() => undefined);
     }
     this.recordUse(verdict);
@@ -89,7 +89,7 @@ export class TokenVerifierService {
   }
 
   /**
-   * Judges a token without a cached verdict.
+   * Checks a token without a cached verdict.
    *
    * @param address the client's, for counting failures
    * @returns the caller with this token, or undefined if it is not valid
@@ -112,7 +112,7 @@ export class TokenVerifierService {
     }
   }
 
-  /** Judges a token that is not known to have been valid: the failures of its address are limited. */
+  /** Checks a token that is not known to have been valid: the failures of its address are limited. */
   private async attempt(key: string, token: string, address: string): Promise<Caller | undefined> {
     const { failedAttempts, lookUps } = this.sourceOf(token);
     const isNeeded = () =>
@@ -128,7 +128,7 @@ export class TokenVerifierService {
       failedAttempts.count(address);
       return undefined;
     }
-    // This request joins the look-up in flight. An invalid token counts once, for the request that began the look-up.
+    // This request joins the lookup in flight. An invalid token counts once, for the request that began the lookup.
     return this.verdicts.get(key)?.caller ?? this.lookUp(key, token);
   }
 

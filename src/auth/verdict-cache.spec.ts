@@ -23,7 +23,7 @@ describe('the verdict that a token is valid', () => {
     expect(cache.isInvalid('token')).toBe(false);
   });
 
-  it('is used for less than four seconds, which begin with the look-up and not with its end', async () => {
+  it('is used for less than four seconds, which begin with the lookup and not with its end', async () => {
     const cache = new VerdictCache();
     const lookedUpAt = performance.now();
     await advance(1000);
@@ -47,7 +47,7 @@ describe('the verdict that a token is valid', () => {
     expect(cache.get('token')).toBeUndefined();
   });
 
-  it('is used again for four seconds after the next look-up', async () => {
+  it('is used again for four seconds after the next lookup', async () => {
     const cache = new VerdictCache();
     setValid(cache);
     await advance(MAX_AGE_MS);
@@ -86,7 +86,7 @@ describe('the verdict that a token is valid', () => {
     expect(cache.wasValid('token')).toBe(false);
   });
 
-  it('keeps when the use of the token was stored, so that it is not stored again after each look-up', () => {
+  it('keeps when the use of the token was stored, so that it is not stored again after each lookup', () => {
     const cache = new VerdictCache();
     const verdict = setValid(cache);
     expect(verdict.useRecordedAt).toBe(-Infinity);

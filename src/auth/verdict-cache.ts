@@ -3,11 +3,11 @@ import type { Caller } from './caller.js';
 
 /**
  * How long a verdict may be used. A revoked token works no longer than this, which is below the five seconds that
- * operators are promised. A time limit also works behind poolers and through fail-overs, unlike LISTEN/NOTIFY.
+ * operators are promised. A time limit also works behind poolers and through failovers, unlike LISTEN/NOTIFY.
  */
 const MAX_AGE_MS = 4000;
 
-/** From this age on, a verdict is refreshed in the background, so that no request waits for the look-up. */
+/** From this age on, a verdict is refreshed in the background, so that no request waits for the lookup. */
 const STALE_AGE_MS = 2000;
 
 /** The most verdicts in each cache. Beyond this number, the least recently used verdict is removed. */
@@ -16,7 +16,7 @@ const CACHE_SIZE = 10_000;
 /** The verdict that a token is valid. */
 export interface Verdict {
   readonly caller: Caller;
-  /** When the look-up began: the verdict may be as old as that. */
+  /** When the lookup began: the verdict may be as old as that. */
   readonly lookedUpAt: number;
   /** When the use of the token was last stored. */
   useRecordedAt: number;

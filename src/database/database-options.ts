@@ -2,18 +2,40 @@ import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/Postgres
 import type { DatabaseConfig } from '../config/config.js';
 import { CreatePlants1763600000000 } from './migrations/1763600000000-create-plants.js';
 import { CreateAccessTokens1763600100000 } from './migrations/1763600100000-create-access-tokens.js';
+import type { ClientBase } from 'pg';
 import { primaryClient, serversOf } from './primary-client.js';
+import { beginSession, type TimeLimits } from './session.js';
+
+/**
+ * The part of a time limit after which the server ends a statement. It reports that before the time is up here, even if this
+ * process is busy, so the connection can be used again. One that is given up instead lives on at the server for a while.
+ */
+export const SERVER_PART = 0.8;
+
+/** The options of the pool of pg. */
+export interface PoolOptions {
+  readonly onConnect: (client: ClientBase) => Promise<void>;
+  readonly Client?: ReturnType<typeof primaryClient>;
+}
 
 /**
  * The options of every connection. As they are, they suit migrations: one connection, and no limit to a statement.
  * DatabaseModule changes both.
+ *
+ * @param limits of the server; by default, there are none
  */
-export function databaseOptions(config: DatabaseConfig): PostgresDataSourceOptions {
+export function databaseOptions(
+  config: DatabaseConfig,
+  limits: TimeLimits = { statement: 0, lock: 0 },
+): PostgresDataSourceOptions {
   const servers = serversOf(config.url);
   return {
     type: 'postgres',
     url: config.url,
-    extra: servers.length > 1 ? { Client: primaryClient(servers, config.timeout) } : {},
+    extra: {
+      onConnect: (client) => beginSession(client, limits),
+      ...(servers.length > 1 && { Client: primaryClient(servers, config.timeout) }),
+    } satisfies PoolOptions,
     applicationName: 'plant-store',
     poolSize: 1,
     connectTimeoutMS: config.timeout,

@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Client, Pool } from 'pg';
 import { databaseError, inTypeOrm, systemError } from '../../test/setup/database-errors.js';
 import {
+  isCancelled,
   isDatabaseError,
   isMisconfigured,
   isPartUnavailable,
@@ -16,6 +17,7 @@ import {
 
 const KINDS = {
   unavailable: isUnavailable,
+  cancelled: isCancelled,
   partUnavailable: isPartUnavailable,
   retryable: isRetryable,
   statementLost: isPreparedStatementLost,
@@ -46,6 +48,8 @@ describe('an SQLSTATE', () => {
     ['23514', 'a constraint forbids the row', []],
     ['25006', 'a former primary is read-only', ['unavailable']],
     ['25P02', 'the transaction has failed before', []],
+    ['25P03', 'the transaction was idle for too long', ['unavailable', 'retryable']],
+    ['25P04', 'the transaction took too long', ['unavailable', 'retryable']],
     ['26000', 'there is no such statement', ['statementLost']],
     ['28000', 'pg_hba.conf has no line for the user', ['unavailable', 'misconfigured']],
     ['28P01', 'the password is wrong', ['unavailable', 'misconfigured']],
@@ -64,13 +68,13 @@ describe('an SQLSTATE', () => {
     ['53300', 'there are too many connections', ['unavailable']],
     ['53400', 'a limit of the configuration is reached', ['unavailable']],
     ['54001', 'the statement is too complex', []],
-    ['55P03', 'a lock is not available', ['unavailable']],
+    ['55P03', 'a lock is not available', ['unavailable', 'cancelled']],
     ['55006', 'the object is in use', []],
-    ['57014', 'the statement was cancelled', ['unavailable']],
+    ['57014', 'the statement was cancelled', ['unavailable', 'cancelled']],
     ['57P01', 'an administrator ended the connection', ['unavailable', 'retryable']],
     ['57P02', 'another connection crashed the server', ['unavailable', 'retryable']],
     ['57P03', 'the server is starting', ['unavailable']],
-    ['57P05', 'the session was idle for too long', ['unavailable']],
+    ['57P05', 'the session was idle for too long', ['unavailable', 'retryable']],
     ['58000', 'its system fails', ['unavailable']],
     ['58030', 'its disk fails', ['unavailable']],
     ['58P01', 'a file of it is gone', ['unavailable']],

@@ -17,6 +17,9 @@ const LOST_RACE = [
 const LOST_CONNECTION = [
   '57P01', // the connection was ended by an administrator or a restart
   '57P02', // another connection crashed the server
+  '57P05', // a setting limits how long a session is idle
+  '25P03', // and how long its transaction is
+  '25P04', // or how long a transaction takes
   'ECONNRESET',
   'EPIPE',
   'Connection terminated unexpectedly',
@@ -43,6 +46,9 @@ const MISCONFIGURED = [
   '42501', // not allowed
 ];
 
+/** The message of pg about a statement to which the server did not respond. */
+const READ_TIMEOUT = 'Query read timeout';
+
 /** The beginning of the message about a list of servers. */
 const NO_PRIMARY = 'no server takes writes';
 
@@ -51,12 +57,12 @@ const UNAVAILABLE = [
   ...LOST_RACE,
   ...LOST_CONNECTION,
   '08', // connection exception
-  '25006', // read-only transaction: a former primary after a fail-over
+  '25006', // read-only transaction: a former primary after a failover
   '53', // too many connections, disk full, out of memory
   '55P03', // lock not available
   '57', // shutdown, crash recovery, statement cancelled
   '58', // system error, such as an I/O error
-  'Query read timeout',
+  READ_TIMEOUT,
   'timeout exceeded when trying to connect',
   'timeout expired',
   'Connection terminated',
@@ -70,6 +76,9 @@ const RESTORE = 'its files are damaged, restore a backup';
 const ADVICE: Readonly<Record<string, string>> = {
   '25006':
     'it is read-only, as a standby or a former primary is, so DATABASE_URL must lead to the primary',
+  '3F000': 'search_path names no schema that exists',
+  '55P03':
+    'another session holds a lock on a table of the service: pg_locks and pg_stat_activity show which one',
   XX001: RESTORE,
   XX002: RESTORE,
 };
@@ -114,6 +123,11 @@ export function isPreparedStatementLost(error: unknown): boolean {
   return isOneOf(PREPARED_STATEMENT_LOST, error);
 }
 
+/** The server ended the statement because its time was up, or an administrator did: the connection is free again. */
+export function isCancelled(error: unknown): boolean {
+  return isDatabaseError(error) && isOneOf(['57014', '55P03'], error);
+}
+
 /** The statement reads or writes a table that does not exist. */
 export function isTableMissing(error: unknown): boolean {
   return isOneOf(['42P01'], error);
@@ -137,11 +151,12 @@ export function isDatabaseError(error: unknown): boolean {
 /** A message for the operator, without the statement, its values or the credentials. */
 export function describeDatabaseError(error: unknown): string {
   const code = codeOf(error);
-  const message = messageOf(firstOf(error)) || 'unknown failure';
+  const text = messageOf(firstOf(error)) || 'unknown failure';
+  const message = text === READ_TIMEOUT ? 'it does not respond to a statement' : text;
   if (code === undefined) return message;
-  const text = message.includes(code) ? message : `${message} (${code})`;
+  const described = message.includes(code) ? message : `${message} (${code})`;
   const advice = ADVICE[code];
-  return advice === undefined ? text : `${text}; ${advice}`;
+  return advice === undefined ? described : `${described}; ${advice}`;
 }
 
 /**

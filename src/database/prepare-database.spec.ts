@@ -9,6 +9,7 @@ import {
 } from '../../test/setup/scripted-postgres.js';
 import { readConfig, type DatabaseConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
+import { BEGIN_SESSION } from './session.js';
 
 const { prepareDatabase } = await importWithHeldWaits(() => import('./prepare-database.js'));
 
@@ -102,6 +103,19 @@ describe('prepareDatabase', () => {
     expect(messages).toEqual([]);
   });
 
+  it.each<[string, Script]>([
+    ['after the login', { settings: { [BEGIN_SESSION]: 'silence' } }],
+    ['later', { run: () => new Promise(() => undefined) }],
+  ])('gives up a server that does not respond %s, and its connections', async (_when, script) => {
+    await start(script);
+    await expect(prepare({ timeout: 50, startTimeout: 3000 })).rejects.toMatchObject({
+      name: 'StartError',
+      message: `The database at 127.0.0.1:${server.port}/plants could not be used within 3000 ms: it does not respond to a statement`,
+    });
+    expect(messages).toEqual([expect.stringMatching(/^Waiting .+ does not respond/)]);
+    await Promise.all(server.connections.map(({ closed }) => closed));
+  });
+
   it('refuses a database of another encoding', async () => {
     await start(
       emptyDatabase({ 'SHOW server_encoding': () => ({ rows: [{ server_encoding: 'LATIN1' }] }) }),
@@ -109,7 +123,7 @@ describe('prepareDatabase', () => {
     await expect(prepare()).rejects.toThrow(
       "cannot be used: it uses the encoding LATIN1. Create it with ENCODING 'UTF8'.",
     );
-    expect(stepsOf(server)).toEqual([]);
+    expect(stepsOf(server)).toEqual(['START', 'ROLLBACK']);
   });
 
   it.each<[string, (port: number) => Partial<DatabaseConfig>, (port: number) => string]>([

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Client } from 'pg';
 import { parse } from 'pg-connection-string';
 import { DataSource, MigrationExecutor, type EntityManager } from 'typeorm';
 import type { DatabaseConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
-import { databaseOptions } from './database-options.js';
+import { databaseOptions, SERVER_PART, type PoolOptions } from './database-options.js';
 import {
   describeDatabaseError,
   isMisconfigured,
@@ -11,11 +12,18 @@ import {
   isUnsupported,
 } from './postgres-errors.js';
 import { serversOf } from './primary-client.js';
+import { localSettingsOf } from './session.js';
 
 const RETRY_INTERVAL_MS = 1000;
 
 /** How often the same reason for the wait is logged. */
 const LOG_INTERVAL_MS = 30_000;
+
+/** The last attempt has at least this time, however near the end is: its reason is the one that is reported. */
+const MIN_TIMEOUT_MS = 500;
+
+/** How long a connection may take to close: a frozen server never closes its side. */
+const CLOSE_TIMEOUT_MS = 1000;
 
 /** Any number, as long as all processes that migrate this schema use the same one. */
 const MIGRATION_LOCK = 0x706c616e74;
@@ -24,7 +32,9 @@ const MIGRATION_LOCK = 0x706c616e74;
 class MigrationInProgressError extends Error {}
 
 /**
- * Brings the schema up to date, and waits for a database that cannot be reached yet.
+ * Brings the schema up to date, and waits for a database that cannot be reached yet, does not respond, or has its tables
+ * locked by another session. Every attempt has a time limit, so this ends within `config.startTimeout` and half a second; with
+ * 0, there is one attempt.
  *
  * @param log receives a message when the wait begins, when its reason changes, and every 30 seconds
  * @throws StartError when the database cannot be used within `config.startTimeout`, or no retry can help
@@ -38,8 +48,10 @@ export async function prepareDatabase(
   const deadline = performance.now() + config.startTimeout;
   let logged: { readonly reason: string; readonly at: number } | undefined;
   for (;;) {
+    const remaining = deadline - performance.now();
+    const limit = remaining > 0 ? Math.max(remaining, MIN_TIMEOUT_MS) : config.timeout;
     try {
-      await migrate(config, log);
+      await migrate({ ...config, timeout: Math.min(config.timeout, Math.ceil(limit)) }, log, limit);
       return;
     } catch (error) {
       const reason = describeDatabaseError(error);
@@ -82,26 +94,74 @@ function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string {
  * mode. Where the database has no such lock, there is only a warning.
  *
  * @param log receives this warning
+ * @param limit of each statement of a migration, in milliseconds; for everything else, it is `config.timeout`
  * @returns the names of the migrations that ran
  * @throws MigrationInProgressError, or the reason why the database cannot be used
  */
 export async function migrate(
   config: DatabaseConfig,
   log: (message: string) => void,
+  limit: number,
 ): Promise<string[]> {
-  const dataSource = await new DataSource(databaseOptions(config)).initialize();
+  const pending = await inDatabase(config, config.timeout, async (manager) => {
+    await refuseOtherEncodings(manager);
+    const executor = new MigrationExecutor(manager.dataSource, manager.queryRunner);
+    const migrations = await executor.getPendingMigrations();
+    if (migrations.length === manager.dataSource.migrations.length)
+      await refuseOtherSchema(manager);
+    return migrations;
+  });
+  if (pending.length === 0) return [];
+  return inDatabase(config, limit, async (manager) => {
+    await takeLock(manager, log);
+    const executor = new MigrationExecutor(manager.dataSource, manager.queryRunner);
+    const migrations = await executor.executePendingMigrations();
+    return migrations.map(({ name }) => name);
+  });
+}
+
+/**
+ * Runs `work` in a transaction on a connection of its own.
+ *
+ * @param limit of each statement, in milliseconds. The wait for a lock is shorter: `config.timeout`. Until it ends, the locks
+ *   that a migration has already hold up requests of other instances.
+ */
+async function inDatabase<Result>(
+  config: DatabaseConfig,
+  limit: number,
+  work: (manager: EntityManager) => Promise<Result>,
+): Promise<Result> {
+  const options = databaseOptions(config, {
+    statement: Math.ceil(limit),
+    lock: Math.ceil(config.timeout * SERVER_PART),
+  });
+  const { onConnect, ...extra } = options.extra as PoolOptions;
+  const clients: Client[] = [];
+  const dataSource = new DataSource({
+    ...options,
+    extra: {
+      ...extra,
+      query_timeout: Math.ceil(limit),
+      onConnect: (client: Client) => {
+        clients.push(client);
+        return onConnect(client);
+      },
+    },
+  });
   try {
-    await refuseOtherEncodings(dataSource);
-    const pending = await new MigrationExecutor(dataSource).getPendingMigrations();
-    if (pending.length === 0) return [];
-    return await dataSource.transaction(async (manager) => {
-      await takeLock(manager, log);
-      const executor = new MigrationExecutor(dataSource, manager.queryRunner);
-      const migrations = await executor.executePendingMigrations();
-      return migrations.map(({ name }) => name);
+    await dataSource.initialize();
+    return await dataSource.transaction('READ COMMITTED', async (manager) => {
+      const settings = localSettingsOf((await manager.queryRunner!.connect()) as Client);
+      if (settings !== undefined) await manager.query(settings);
+      return work(manager);
     });
   } finally {
-    await dataSource.destroy();
+    await Promise.race([
+      dataSource.isInitialized && dataSource.destroy(),
+      new Promise((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS).unref()),
+    ]);
+    // What is still open would keep a command from ending.
+    for (const { connection } of clients) connection.stream.destroy();
   }
 }
 
@@ -125,9 +185,28 @@ async function takeLock(manager: EntityManager, log: (message: string) => void):
   }
 }
 
+/** Schemas other than the present one that have all tables of the service. */
+const OTHER_SCHEMAS = `
+  SELECT nspname AS other, current_schema() AS present FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+  WHERE relname IN ('plants', 'access_tokens', 'migrations') AND nspname <> current_schema()
+    AND (SELECT source <> 'client' FROM pg_settings WHERE name = 'search_path')
+  GROUP BY nspname HAVING count(*) = 3`;
+
+/**
+ * After a change of `search_path`, a start would make new tables: an id that belongs to a plant would be free. A
+ * `search_path` in the address is meant.
+ */
+async function refuseOtherSchema(manager: EntityManager): Promise<void> {
+  const [row] = await manager.query<{ other: string; present: string }[]>(OTHER_SCHEMAS);
+  if (row === undefined) return;
+  throw new Error(
+    `its search_path leads to the schema ${row.present}, but the tables of a Plant Store are in the schema ${row.other}. Set search_path to that one; for a second Plant Store, add ?options=-c%20search_path%3D${row.present} to DATABASE_URL`,
+  );
+}
+
 /** A database with another encoding would refuse or change some names that are valid in UTF-8. */
-async function refuseOtherEncodings(dataSource: DataSource): Promise<void> {
-  const [row] = await dataSource.query<{ server_encoding: string }[]>('SHOW server_encoding');
+async function refuseOtherEncodings(manager: EntityManager): Promise<void> {
+  const [row] = await manager.query<{ server_encoding: string }[]>('SHOW server_encoding');
   if (row?.server_encoding !== 'UTF8') {
     throw new Error(
       `it uses the encoding ${row?.server_encoding}. Create it with ENCODING 'UTF8'.`,

@@ -122,6 +122,17 @@ describe('a statement that fails', () => {
     expect(pool.serials).toEqual([1, 1]);
   });
 
+  it.each(['57014', '55P03'])(
+    'because the server ended its wait (%s) is reported as an outage, and keeps its good connection',
+    async (code) => {
+      const dataSource = await pool.start(({ text }) => (text === 'INSERT' ? fail(code) : {}));
+      const outcome = runStatement(dataSource, 'INSERT', []);
+      await expect(outcome).rejects.toMatchObject(unavailable({ code }));
+      await runStatement(dataSource, 'SELECT', []);
+      expect(pool.serials).toEqual([1, 1]);
+    },
+  );
+
   it('because it lost races is sent again, on other connections, five times in all', async () => {
     const dataSource = await pool.start(() =>
       pool.server.statements.length < 5 ? fail('40001') : {},

@@ -103,7 +103,7 @@ describe('schemaProblem', () => {
     await dataSource.query('SET default_transaction_read_only = on');
     await expect(problem()).rejects.toMatchObject({
       code: ErrorCode.databaseUnavailable,
-      message: 'The database is read-only, as a standby or a former primary is after a fail-over.',
+      message: 'The database is read-only, as a standby or a former primary is after a failover.',
     });
   });
 });

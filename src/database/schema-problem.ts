@@ -49,7 +49,7 @@ const INSPECT = `
 
 /**
  * Finds a problem that only an operator can solve. A schema that is newer than this version is not a problem:
- * see docs/operations.md.
+ * see docs/upgrades.md.
  *
  * @param needed all privileges that requests need
  * @returns the reason, one sentence; undefined if there is none
@@ -73,7 +73,7 @@ export async function schemaProblem(
   if (row.isReadOnly) {
     throw new ServiceError(
       ErrorCode.databaseUnavailable,
-      'The database is read-only, as a standby or a former primary is after a fail-over.',
+      'The database is read-only, as a standby or a former primary is after a failover.',
     );
   }
   if (!row.isCurrent) {

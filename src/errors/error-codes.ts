@@ -29,7 +29,7 @@ export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
 export type ErrorName = keyof typeof ErrorCode;
 
-/** For clients: when an error is sent, and how to react. The README has the same table. */
+/** For clients: when an error is sent, and how to react. docs/api.md has the same table. */
 export const ERROR_MEANINGS: Readonly<Record<ErrorName, { when: string; remedy: string }>> = {
   badRequest: {
     when: 'malformed HTTP, or another fault of the request',
@@ -42,7 +42,7 @@ export const ERROR_MEANINGS: Readonly<Record<ErrorName, { when: string; remedy: 
   },
   bodyTooLarge: { when: 'the body is larger than the limit', remedy: 'send less' },
   malformedJson: {
-    when: 'not JSON: syntax, UTF-8, a repeated member, nested deeper than 512 levels',
+    when: 'not JSON: syntax, UTF-8, a repeated field, nested deeper than 512 levels',
     remedy: 'correct the JSON',
   },
   bodyInvalid: {
@@ -84,7 +84,7 @@ export const ERROR_MEANINGS: Readonly<Record<ErrorName, { when: string; remedy: 
   },
   shuttingDown: { when: 'the service is shutting down', remedy: 'repeat on a new connection' },
   issuerUnavailable: {
-    when: 'the identity provider does not respond, so the token cannot be judged',
+    when: 'the identity provider does not respond, so the token cannot be checked',
     remedy: 'repeat after `Retry-After` seconds',
   },
 };

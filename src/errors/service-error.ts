@@ -73,7 +73,7 @@ export function internal(cause?: unknown): ServiceError {
 export function issuerUnavailable(cause?: unknown): ServiceError {
   return new ServiceError(
     ErrorCode.issuerUnavailable,
-    'The token cannot be judged now, because the identity provider does not respond. Send the request again in a moment.',
+    'The token cannot be checked now, because the identity provider does not respond. Send the request again in a moment.',
     { cause },
   );
 }

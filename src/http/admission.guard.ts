@@ -32,7 +32,7 @@ export class PendingRequests {
 
 /**
  * Refuses a request, before its body is read, when too many are in flight: in a queue without a limit, every client would
- * wait until its time-out.
+ * wait until its timeout.
  */
 @Injectable()
 export class AdmissionGuard implements CanActivate {

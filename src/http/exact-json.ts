@@ -17,7 +17,7 @@ export class JsonError extends Error {
  * number whose exact value is an integer from -2^63 to 2^63-1 becomes a bigint in every notation (`5`, `5.0`, `50e-1`);
  * every other number becomes a number.
  *
- * @throws JsonError on a syntax error, a repeated member name at any depth, or too deep nesting
+ * @throws JsonError on a syntax error, a repeated field name at any depth, or too deep nesting
  */
 export function parseExactJson(text: string): JsonValue {
   return new Reader(text).read();
@@ -85,7 +85,7 @@ class Reader {
       if (this.text.charCodeAt(this.index) !== QUOTE) this.fail();
       const name = this.readString();
       if (Object.hasOwn(object, name)) {
-        throw new JsonError(`the member ${JSON.stringify(name)} is there more than once`);
+        throw new JsonError(`the field ${JSON.stringify(name)} is there more than once`);
       }
       if (!this.take(COLON)) this.fail();
       addMember(object, name, this.readValue(depth));

@@ -62,7 +62,7 @@ beforeEach(() => open());
 afterEach(closeServers);
 
 describe('the server', () => {
-  it('has the time-outs and the limit of the settings', () => {
+  it('has the timeouts and the limit of the settings', () => {
     expect(adapter.getHttpServer()).toMatchObject({
       keepAliveTimeout: SETTINGS.keepAliveTimeout,
       headersTimeout: SETTINGS.requestTimeout,
@@ -73,7 +73,7 @@ describe('the server', () => {
     expect(app.get(BODY_LIMIT_SETTING)).toBe(SETTINGS.bodyLimit);
   });
 
-  it('looks at least once a second for requests that exceed their time-outs', () => {
+  it('looks at least once a second for requests that exceed their timeouts', () => {
     const { connectionsCheckingInterval } = adapter.getHttpServer() as unknown as {
       connectionsCheckingInterval: number;
     };

@@ -12,7 +12,7 @@ import { respondToParserErrors } from './parser-errors.js';
 import { handleInTurn } from './pipelining.js';
 import { BODY_LIMIT_SETTING } from './read-body.js';
 
-/** How often Node looks for requests that exceed their time-outs. */
+/** How often Node looks for requests that exceed their timeouts. */
 const TIMEOUT_CHECK_INTERVAL_MS = 500;
 
 /** Nest's Express adapter with exact routes, and an Error for everything that Node and Express refuse by themselves. */
@@ -37,7 +37,7 @@ export class HttpAdapter extends ExpressAdapter {
       connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
     });
     server.maxConnections = this.config.maxConnections;
-    // Without a time-out, a client that never reads its response would keep the connection open for ever.
+    // Without a timeout, a client that never reads its response would keep the connection open for ever.
     server.timeout = this.config.idleTimeout;
     endIdle(server);
     // A client may close its side after the request, and still read the response. Node's types lack `httpAllowHalfOpen`.

@@ -129,7 +129,7 @@ describe('parseBody', () => {
 
   it('refuses what is not JSON, with the reason', () => {
     expect(() => parse('{"a":1,"a":2}')).toThrow(
-      malformed('the member "a" is there more than once'),
+      malformed('the field "a" is there more than once'),
     );
   });
 

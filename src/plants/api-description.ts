@@ -8,8 +8,8 @@ const DESCRIPTION = `Stores plants: exactly, once, for good.
 ## Token
 
 Every request needs a token: \`Authorization: Bearer <token>\`. Get one from the operator of the service, who makes it with
-\`./plant-store token create NAME\`. With the embedded database, every start of the service prints a token for
-development, and the token of the start before stops working.
+\`./plant-store token create NAME\`. With the embedded database, the service prints a token for development at
+every start. It stays the same until \`./plant-store token rotate development\` replaces it.
 
 ## Exact ids
 
@@ -19,7 +19,7 @@ rounded before it is sent, and the service cannot notice. Keep ids as \`BigInt\`
 
 ## Retries
 
-The same plant (same id, name and tag) may be sent any number of times, and is stored once. After a time-out, a lost
+The same plant (same id, name and tag) may be sent any number of times, and is stored once. After a timeout, a lost
 connection, 429 or 503, send the same request again, never with another id. If the response has \`Retry-After\`, wait that
 many seconds.
 

@@ -18,7 +18,7 @@ describe('the limits of batches', () => {
   );
   afterEach(() => void jest.useRealTimers());
 
-  /** Replaces the connections, as after a fail-over, and waits until all looks have ended. */
+  /** Replaces the connections, as after a failover, and waits until all looks have ended. */
   async function reconnect(): Promise<void> {
     await database.lose();
     await database.plants.find([]);
@@ -39,7 +39,7 @@ describe('the limits of batches', () => {
       expect(services.messages()).toEqual([DISTRIBUTED, IN_ONE_TABLE]);
     });
 
-    it('are looked up once, even if the look-up itself makes a connection', async () => {
+    it('are looked up once, even if the lookup itself makes a connection', async () => {
       const { pool, lose, idle } = database;
       await lose();
       let statements = 0;
@@ -139,7 +139,7 @@ describe('the limits of batches', () => {
     });
 
     it.each(['before', 'after'])(
-      'leave no timer, if it does so %s a look-up fails',
+      'leave no timer, if it does so %s a lookup fails',
       async (when) => {
         await database.lose();
         database.proxy.cut();

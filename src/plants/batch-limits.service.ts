@@ -52,7 +52,7 @@ export class BatchLimitsService implements OnApplicationBootstrap, OnModuleDestr
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    // A new connection may lead to another database, for example after a fail-over.
+    // A new connection may lead to another database, for example after a failover.
     this.plants.onConnect(() => void this.findShards());
     await this.findShards();
   }

@@ -45,7 +45,7 @@ export class Batcher<Item, Outcome> {
   private queue: Queued<Item, Outcome>[] = [];
   /** The items of failed batches, which are sent alone, before the queue. */
   private readonly separated: Separated<Item, Outcome>[] = [];
-  /** The groups whose last batch failed. Their next batches may wait for a time-out. */
+  /** The groups whose last batch failed. Their next batches may wait for a timeout. */
   private readonly failing = new Set<unknown>();
   private failingInFlight = 0;
   private inFlight = 0;

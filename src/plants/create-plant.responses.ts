@@ -61,11 +61,5 @@ export function CreatePlantResponses(): MethodDecorator {
       headers('X-Request-Id', 'Retry-After'),
       [databaseUnavailable(), overloaded(), shuttingDown(), issuerUnavailable()],
     ),
-    errorResponse(
-      '5XX',
-      'Any failure of the service, such as 500 and 503; sending the same plant again is safe',
-      headers('X-Request-Id'),
-      [internal(), databaseUnavailable()],
-    ),
   );
 }

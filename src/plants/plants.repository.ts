@@ -12,7 +12,7 @@ import { PlantEntity } from './plant.entity.js';
  *
  * `DO UPDATE … WHERE false` locks a plant that is already stored, and never changes it. Because of the lock, the commit
  * waits for the synchronous standbys. A stored plant may not have reached them yet, for example after a crash: it could
- * be lost in a fail-over, so it must not be acknowledged without this wait.
+ * be lost in a failover, so it must not be acknowledged without this wait.
  */
 const LOCK_STORED = `
   ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE false
@@ -26,11 +26,12 @@ const insertValues = (count: number): string => `
 
 /**
  * For any plants. Citus would first collect the rows of the SELECT on the coordinator, and would also count them in the
- * row count of the result.
+ * row count of the result. No array has a NULL: a database with `array_nulls = off` would read it as a text.
  */
 const INSERT_MANY = `
   INSERT INTO plants (id, name, tag)
-  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])
+  SELECT id, name, CASE WHEN has_tag THEN tag END
+  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::boolean[]) AS sent (id, name, tag, has_tag)
   ${LOCK_STORED}`;
 
 const SELECT = 'SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])';
@@ -61,7 +62,8 @@ export class PlantsRepository {
       : this.run<Pick<StoredPlant, 'id'>>(INSERT_MANY, [
           sorted.map(({ id }) => id),
           sorted.map(({ name }) => name),
-          sorted.map(({ tag }) => tag ?? null),
+          sorted.map(({ tag }) => tag ?? ''),
+          sorted.map(({ tag }) => tag !== undefined),
         ]));
     return rows.map(({ id }) => BigInt(id));
   }

@@ -10,6 +10,7 @@ import {
 } from '../setup/built-service.js';
 import { fetchDocumented } from '../setup/fetch-documented.js';
 import { startLoad, stopLoads } from '../setup/load.js';
+import { metricAt } from '../setup/metrics.js';
 import { childrenOf } from '../setup/processes.js';
 import { startPgBouncer } from '../setup/pgbouncer.js';
 import { startPostgresServer, type PostgresServer } from '../setup/postgres-server.js';
@@ -81,6 +82,20 @@ describe('a service on a server that fails', () => {
     await recovered();
   });
 
+  it('frozen with requests in flight: the service still responds to them, and stops gracefully', async () => {
+    const other = await startOn(server.url);
+    expect((await postPlant(other, token, --serial)).status).toBe(200);
+    await server.freeze();
+    const responses = Array.from({ length: 50 }, () => postPlant(other, token, --serial));
+    await until(async () => (await metricAt(other.url, 'plant_store_pending_requests')) === 50);
+    await stopUnderLoad(other);
+    expect(new Set((await Promise.all(responses)).map(({ status }) => status))).toEqual(
+      new Set([503]),
+    );
+    await server.thaw();
+    await recovered();
+  });
+
   const disconnectAll = () =>
     server.administer(
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()',
@@ -102,7 +117,7 @@ describe('a service on a server that fails', () => {
     expect((await response).status).toBe(200);
   });
 
-  it('read-only, as a former primary is after a fail-over: 503, then recovery', async () => {
+  it('read-only, as a former primary is after a failover: 503, then recovery', async () => {
     await recovered();
     await server.administer('ALTER DATABASE plants_test SET default_transaction_read_only = on');
     await disconnectAll();
@@ -244,6 +259,28 @@ describe('behind PgBouncer in transaction mode', () => {
       expect(load.failures).toEqual(new Map());
       for (const service of services) await stop(service);
     } finally {
+      await bouncer.close();
+      await server.close();
+    }
+  });
+
+  it('a statement that timed out does not wait at the server any more', async () => {
+    const server = await startPostgresServer();
+    const bouncer = await startPgBouncer(server);
+    const locker = new pg.Client({ connectionString: server.url });
+    try {
+      const service = await startOn(bouncer.url);
+      const token = await createToken(bouncer.url);
+      await locker.connect();
+      await locker.query('BEGIN; LOCK TABLE plants');
+      expect((await postPlant(service, token, 1)).status).toBe(503);
+      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+      await until(async () => (await server.query(waiting)).length === 0);
+      await locker.query('ROLLBACK');
+      expect((await postPlant(service, token, 1)).status).toBe(200);
+      await stop(service);
+    } finally {
+      await locker.end();
       await bouncer.close();
       await server.close();
     }

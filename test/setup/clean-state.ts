@@ -14,7 +14,7 @@ const GAUGES: readonly (readonly [name: string, state?: string])[] = [
 ];
 
 /**
- * Waits until a service has released all that its requests took: places, look-ups, plants in the queue, connections.
+ * Waits until a service has released all that its requests took: places, lookups, plants in the queue, connections.
  *
  * @throws Error that names what is still held
  */

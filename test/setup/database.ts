@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
+import { makeHostileIfUsed } from './hostile-settings.js';
 
 /** An empty database that no other test uses. */
 export interface TestDatabase {
@@ -17,6 +18,10 @@ export async function openTestDatabase(): Promise<TestDatabase> {
   await administer(server, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`);
   const url = server.replace(/^(\w+:\/\/[^/]*)\/[^?]*/, `$1/${name}`);
   const client = await connect(url);
+  await makeHostileIfUsed(
+    async (sql) => (await client.query<pg.QueryResultRow>(sql)).rows,
+    `DATABASE ${name}`,
+  );
   return {
     url,
     query: async <Row extends pg.QueryResultRow>(sql: string, parameters?: unknown[]) =>

@@ -12,7 +12,7 @@ const RUN_LIMIT_MS = 30_000;
 export const PROPERTY_TIMEOUT_MS = 120_000 + RUNS * 500;
 
 fc.configureGlobal({
-  // Before the time-out of Jest, which would hide the seed and the input.
+  // Before the timeout of Jest, which would hide the seed and the input.
   interruptAfterTimeLimit: PROPERTY_TIMEOUT_MS - RUN_LIMIT_MS,
   markInterruptAsFailure: true,
   ...(process.env['PROPERTY_PATH'] !== undefined && { path: process.env['PROPERTY_PATH'] }),

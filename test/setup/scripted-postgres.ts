@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { BEGIN_SESSION } from '../../src/database/session.js';
 import {
   encodeError,
   encodeReply,
@@ -8,6 +9,7 @@ import {
   readMessages,
   readParameters,
   type Reply,
+  type Report,
 } from './postgres-messages.js';
 import type { Resources } from './resources.js';
 
@@ -39,6 +41,8 @@ export interface Script {
   readonly run?: ((statement: Statement) => Response) | undefined;
   /** Responds to a login, which succeeds unless there is an error. */
   readonly login?: ((connection: Connection) => Response) | undefined;
+  /** Other responses to what is asked about the server when a connection begins: rows, an error, or none. */
+  readonly settings?: Readonly<Record<string, readonly object[] | Report | 'silence'>>;
 }
 
 /** A server that speaks as much of the protocol of Postgres as statements need, and fails as its script says. */
@@ -53,11 +57,12 @@ export interface ScriptedPostgres {
   close(): Promise<void>;
 }
 
-/** What TypeORM asks when it connects. */
-const SETTINGS = new Map([
-  ['SELECT version()', { version: 'PostgreSQL 18.0' }],
-  ['SELECT * FROM current_schema()', { current_schema: 'public' }],
-  ['SELECT * FROM current_database()', { current_database: 'plants' }],
+/** What TypeORM and the service ask when they connect. */
+const SETTINGS = new Map<string, readonly object[]>([
+  [BEGIN_SESSION, [{ isOwn: true }]],
+  ['SELECT version()', [{ version: 'PostgreSQL 18.0' }]],
+  ['SELECT * FROM current_schema()', [{ current_schema: 'public' }]],
+  ['SELECT * FROM current_database()', [{ current_database: 'plants' }]],
 ]);
 
 export async function startScriptedPostgres(script: Script = {}): Promise<ScriptedPostgres> {
@@ -69,8 +74,9 @@ export async function startScriptedPostgres(script: Script = {}): Promise<Script
     socket.on('error', () => undefined);
     const closed = once(socket, 'close').then(() => sockets.delete(socket));
     const run = async (statement: Statement) => {
-      const setting = SETTINGS.get(statement.text);
-      if (setting !== undefined) return { rows: [setting] };
+      const setting = script.settings?.[statement.text] ?? SETTINGS.get(statement.text);
+      if (setting === 'silence') return new Promise<never>(() => undefined);
+      if (setting !== undefined) return 'code' in setting ? { error: setting } : { rows: setting };
       statements.push(statement);
       return script.run?.(statement);
     };

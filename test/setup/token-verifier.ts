@@ -11,7 +11,7 @@ export interface TestVerifier {
   readonly verifier: TokenVerifierService;
   /** The entries that it logged, with their contexts. */
   readonly log: readonly unknown[];
-  /** The look-ups in flight. */
+  /** The lookups in flight. */
   lookUps(): Promise<number>;
   /** The number of checks by outcome. */
   outcomes(): Promise<Record<string, number>>;

@@ -57,6 +57,23 @@ onCitus('plants on Citus', () => {
     expect(local).toEqual({ bytes: '0' });
   });
 
+  it('plants export writes the plants of all shards', async () => {
+    await cluster.query(`TRUNCATE plants`);
+    await cluster.query(`
+      INSERT INTO plants SELECT i, repeat('a', 1000), 'b' FROM generate_series(1, 20000) AS i`);
+    const command = runCommand(['dist/cli.js', 'plants', 'export', '--format', 'ndjson'], {
+      DATABASE_URL: cluster.url,
+    });
+    expect(await command.exit()).toBe(0);
+    expect(command.stderr).toMatch(/^20,000 plants exported, in /);
+    const lines = command.stdout.trimEnd().split('\n');
+    const expected = Array.from(
+      { length: 20_000 },
+      (_, i) => `{"id":${i + 1},"name":"${'a'.repeat(1000)}","tag":"b"}`,
+    );
+    expect(lines.sort()).toEqual(expected.sort());
+  });
+
   it('each plant is in the shard that the service computes', async () => {
     const shards = await cluster.query<{ min: number }>(
       `SELECT shardminvalue::int AS min FROM pg_dist_shard
@@ -181,7 +198,7 @@ onCitus('plants on Citus', () => {
       const service = await startOn(cluster.url, { ...env, DATABASE_TIMEOUT_MS: '1000' });
       await worker!.freeze();
       const history: Sent[] = [];
-      // At first, the batches of each shard that hangs wait for the time-out, and others wait behind them.
+      // At first, the batches of each shard that hangs wait for the timeout, and others wait behind them.
       await until(async () => {
         const sent = await Promise.all(ids.map((id) => send(service, token, { id, name: 'a' })));
         history.push(...sent);
