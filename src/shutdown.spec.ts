@@ -160,7 +160,7 @@ describe('a stop', () => {
     await expectStopToCloseAfter(IDLE_GRACE_MS, socket);
   });
 
-  it('waits no longer than the time-out for a client whose connection Node no longer counts, either', async () => {
+  it('waits no longer than the timeout for a client whose connection Node no longer counts, either', async () => {
     server.on('connect', (_request, socket: Socket) => socket.destroySoon());
     const { client, socket } = await open();
     client.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');

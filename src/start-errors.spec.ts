@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { databaseError, inTypeOrm } from '../test/setup/database-errors.js';
+import { databaseUnavailable } from './database/run-statement.js';
 import { explainStartError } from './start-errors.js';
 
 it.each([
@@ -40,4 +41,18 @@ it.each([
   expect(explainStartError(error)).toBe(
     'The database refused: permission denied for table plants (42501).',
   );
+});
+
+it('an outage is one line, without a stack', () => {
+  const cause = databaseError('57014', 'canceling statement due to statement timeout');
+  expect(explainStartError(databaseUnavailable(cause))).toBe(
+    'The database cannot be used: canceling statement due to statement timeout (57014).',
+  );
+  expect(explainStartError(new Error('Query read timeout'))).toBe(
+    'The database cannot be used: it does not respond to a statement.',
+  );
+});
+
+it('an error of a bug has its stack', () => {
+  expect(explainStartError(new Error('bug'))).toMatch(/^Error: bug\n +at /);
 });

@@ -1,6 +1,11 @@
 import { inspect } from 'node:util';
 import { ConfigError } from './config/config-error.js';
-import { describeDatabaseError, isDatabaseError } from './database/postgres-errors.js';
+import {
+  describeDatabaseError,
+  isDatabaseError,
+  isUnavailable,
+} from './database/postgres-errors.js';
+import { ServiceError } from './errors/service-error.js';
 import { StartError } from './errors/start-error.js';
 
 const LISTEN_ERRORS: Readonly<Record<string, string>> = {
@@ -26,6 +31,11 @@ export function explainStartError(error: unknown): string {
       LISTEN_ERRORS[code ?? ''] ??
       `cannot be opened (${code}). Set HOST to an address of this machine, such as 127.0.0.1`;
     return `The address ${[address ?? hostname, port].filter(Boolean).join(':')} ${hint}.`;
+  }
+  // Of a statement that was sent by a command, the cause says more than the message, which is for clients.
+  const cause = error instanceof ServiceError ? error.cause : error;
+  if (cause instanceof Error && (isDatabaseError(cause) || isUnavailable(cause))) {
+    return `The database cannot be used: ${describeDatabaseError(cause)}.`;
   }
   return error.stack ?? error.message;
 }

@@ -1,8 +1,10 @@
-import { readConfig } from './config/config.js';
+import { readConfig, unknownSettings } from './config/config.js';
+import { version } from './config/version.js';
 import { openDatabase } from './database/open-database.js';
 import { StartError } from './errors/start-error.js';
 import { tryAddress } from './http/try-address.js';
 import { createLogger } from './logging/logger.js';
+import { stopOnSignal } from './stop-on-signal.js';
 
 /** Starts the service. When that fails, it prints why, and ends the process with exit code 1. */
 export async function start(): Promise<void> {
@@ -22,6 +24,8 @@ async function openAndServe(): Promise<void> {
   }
   const isEmbedded = config.database.url === undefined;
   const logger = createLogger(config.log);
+  logger.info(`The Plant Store ${version} starts.`);
+  for (const problem of unknownSettings()) logger.warn(problem);
   // The embedded database is for a person at a terminal; on a server, programs read the log.
   const report = isEmbedded ? writeForPerson : (text: string) => logger.info(text);
   // A taken address is reported before the database is opened. If another program takes it later, `listen` fails.
@@ -31,20 +35,25 @@ async function openAndServe(): Promise<void> {
       `DATABASE_URL is not set: plants are stored in an embedded Postgres in ${config.database.dataDir}. Keep this folder (in a container, with a volume), or set DATABASE_URL or DATABASE_URL_FILE to use a Postgres server.`,
     );
   }
-  if (isEmbedded) {
-    report(`Opening the embedded Postgres in ${config.database.dataDir} …`);
-  }
-  const [database, { serve }] = await Promise.all([
-    openDatabase(config.database, (text) => logger.warn(text)),
-    // Not imported before: TypeORM and Nest take a second to load, and a start with a wrong setting does not need them.
-    import('./serve.js'),
-    // With several workers, only they need Nest.
-    config.workers === 1 && import('./app.js'),
-  ]);
+  // Released in reverse order: the app or its workers, then traces, then the database, which requests in flight need.
+  const resources = new AsyncDisposableStack();
+  const stopping = stopOnSignal(logger, () => resources.disposeAsync());
+  // After that, because whoever reads it may send a signal at once.
+  if (isEmbedded) report(`Opening the embedded Postgres in ${config.database.dataDir} …`);
   try {
-    await serve(config, database, logger, report);
+    const [database, { serve }] = await Promise.all([
+      openDatabase(config.database, (text) => logger.warn(text)),
+      // Not imported before: TypeORM and Nest take a second to load, and a start with a wrong setting does not need them.
+      import('./serve.js'),
+      // With several workers, only they need Nest.
+      config.workers === 1 && import('./app.js'),
+    ]);
+    resources.defer(() => database.close());
+    await serve({ ...config, database: database.config }, logger, report, resources);
   } catch (error) {
-    await database.close();
+    // A start that a signal ends may fail because its database is closed already.
+    if (stopping.aborted) return;
+    await resources.disposeAsync();
     throw error;
   }
 }

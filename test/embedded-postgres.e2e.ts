@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync, globSync, lstatSync } from 'node:fs';
-import { chmod, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -11,7 +11,7 @@ import { joinDatabase, openDatabase, type OpenDatabase } from '../src/database/o
 import { attempt, endAttempts } from './setup/attempts.js';
 import { end, runService, urlOf } from './setup/built-service.js';
 import { ROOT, runCommand, runProgram, type Command } from './setup/command.js';
-import { makeDataDir } from './setup/data-dir.js';
+import { makeDataDir, removeDataDir } from './setup/data-dir.js';
 import { fetchDocumented } from './setup/fetch-documented.js';
 import { METRICS_SETTING } from './setup/metrics.js';
 import { isRunning } from './setup/processes.js';
@@ -26,7 +26,7 @@ let resources: AsyncDisposableStack;
 beforeEach(async () => {
   dataDir = await makeDataDir();
   resources = new AsyncDisposableStack();
-  resources.defer(() => rm(dataDir, { recursive: true }));
+  resources.defer(() => removeDataDir(dataDir));
 });
 afterEach(async () => {
   endAttempts();
@@ -136,15 +136,33 @@ describe('the folder', () => {
     await connect();
   });
 
-  it('starts although a killed container left the number of a process that is another program by now', async () => {
+  const closeAndReopen = async (meanwhile: (postgres: string) => Promise<unknown>) => {
     const first = await openDatabase(configOf(), silent);
-    const pidFile = join(dataDir, 'postgres/postmaster.pid');
-    const text = await readFile(pidFile, 'utf8');
+    const postgres = join(dataDir, 'postgres');
+    await cp(join(postgres, 'postmaster.pid'), join(dataDir, 'postmaster.pid'));
     await first.close();
-    await writeFile(pidFile, text.replace(/^\d+/, String(process.pid)));
+    await meanwhile(postgres);
     await open(openDatabase(configOf(), silent));
     await connect();
-  });
+  };
+
+  it('starts although a killed container left the number of a process that is another program by now', () =>
+    closeAndReopen(async (postgres) => {
+      const text = await readFile(join(dataDir, 'postmaster.pid'), 'utf8');
+      const other = text.replace(/^\d+/, String(process.pid));
+      await writeFile(join(postgres, 'postmaster.pid'), other);
+    }));
+
+  it('starts although a full disk left an empty postmaster.pid, and a kill the lock of a socket', () =>
+    closeAndReopen(async (postgres) => {
+      await writeFile(join(postgres, 'postmaster.pid'), '');
+      await writeFile(join(postgres, '.s.PGSQL.5432.lock'), `${process.pid}\n`);
+    }));
+
+  // Only root runs Postgres as another user.
+  (process.getuid!() === 0 ? it : it.skip)('may be a copy that root restored', () =>
+    closeAndReopen((postgres) => promisify(execFile)('chown', ['-R', 'root', postgres])),
+  );
 });
 
 describe('it ends with its service', () => {
@@ -160,6 +178,17 @@ describe('it ends with its service', () => {
       await expectStored(start(), 7);
     },
   );
+
+  it('even if it does not react any more', async () => {
+    const service = start();
+    expect((await post(service, 1)).status).toBe(200);
+    const pid = await postgresPid();
+    process.kill(pid, 'SIGSTOP');
+    service.process.kill('SIGTERM');
+    expect(await service.exit()).toBe(0);
+    expect(isRunning(pid)).toBe(false);
+    await expectStored(start(), 1);
+  });
 
   it('and not before: Ctrl+C in its terminal does not reach it', async () => {
     const service = start();
@@ -205,6 +234,16 @@ describe('a folder that another process has open', () => {
     await expect(second).rejects.toThrow(
       `${dataDir} is in use by another Plant Store, whose Postgres is process ${await postgresPid()}. Stop that one, or set DATA_DIR to another folder.`,
     );
+  });
+
+  it('is given up by a service that is stopped while it waits', async () => {
+    const command = await open(joinDatabase(configOf()));
+    const service = start();
+    await service.waitFor(/Opening the embedded Postgres/);
+    service.process.kill('SIGTERM');
+    expect(await service.exit()).toBe(0);
+    expect(service.stdout).toContain('The Plant Store has stopped.');
+    await command.close();
   });
 
   it('is joined by a command if a service has it', async () => {

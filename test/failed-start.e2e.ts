@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { attempt, endAttempts, reasonOf } from './setup/attempts.js';
 import { runInProcess } from './setup/cli.js';
+import type { Command } from './setup/command.js';
 import { holdClock } from './setup/clock.js';
 import { openTestDatabase } from './setup/database.js';
 import { replaceWaits } from './setup/held-waits.js';
@@ -15,6 +16,17 @@ const MAIN = 'dist/main.js';
 const CLI = 'dist/cli.js';
 
 afterEach(endAttempts);
+
+/** The first log entry, as `messagesOf` returns it. */
+const STARTS = [30, expect.stringMatching(/^The Plant Store \d+\.\d+\.\d+ starts\.$/)];
+
+/** The level and the text of each log entry. */
+function messagesOf({ stdout }: Command): unknown[] {
+  const entries = stdout.trimEnd().split('\n');
+  return entries
+    .map((entry) => JSON.parse(entry) as { level: number; msg: string })
+    .map(({ level, msg }) => [level, msg]);
+}
 
 describe('a start that cannot succeed', () => {
   /** The service and the commands read the same settings. A command needs no process of its own here. */
@@ -177,21 +189,40 @@ describe('a start that cannot succeed', () => {
       expect(service.stderr).toBe(
         `The address 127.0.0.1:${port} is taken by another program. Set PORT to a free one.\n`,
       );
-      expect(service.stdout).toBe('');
+      expect(messagesOf(service)).toEqual([STARTS]);
       expect(existsSync(dataDir)).toBe(false);
       other.close();
     },
   );
 
+  it('with a variable that looks like a setting and is none: the log has a warning, without its value', async () => {
+    const env = { DATA_DIR: '/dev/null/data', DATABASE_URI: 'hunter2', CORS_ORIGIN: 'hunter2' };
+    const service = attempt([MAIN], { PORT: '0', ...env });
+    expect(await service.exit()).toBe(1);
+    expect(messagesOf(service)).toEqual([
+      STARTS,
+      [
+        40,
+        'The variable DATABASE_URI is no setting, and changes nothing: did you mean DATABASE_URL?',
+      ],
+      [
+        40,
+        'The variable CORS_ORIGIN is no setting, and changes nothing: did you mean CORS_ORIGINS?',
+      ],
+    ]);
+  });
+
   it('in production, without DATABASE_URL: the log says in one warning where plants are stored', async () => {
     const env = { PORT: '0', NODE_ENV: 'production', DATA_DIR: '/dev/null/data' };
     const service = attempt([MAIN], env);
     expect(await service.exit()).toBe(1);
-    expect(JSON.parse(service.stdout)).toEqual({
-      level: 40,
-      time: expect.any(String),
-      msg: 'DATABASE_URL is not set: plants are stored in an embedded Postgres in /dev/null/data. Keep this folder (in a container, with a volume), or set DATABASE_URL or DATABASE_URL_FILE to use a Postgres server.',
-    });
+    expect(messagesOf(service)).toEqual([
+      STARTS,
+      [
+        40,
+        'DATABASE_URL is not set: plants are stored in an embedded Postgres in /dev/null/data. Keep this folder (in a container, with a volume), or set DATABASE_URL or DATABASE_URL_FILE to use a Postgres server.',
+      ],
+    ]);
   });
 
   it.each([
@@ -204,7 +235,7 @@ describe('a start that cannot succeed', () => {
   ])('there is no such warning with %j', async (env) => {
     const service = attempt([MAIN], { PORT: '0', ...env });
     expect(await service.exit()).toBe(1);
-    expect(service.stdout).toBe('');
+    expect(messagesOf(service)).toEqual([STARTS]);
   });
 
   it.each([[[MAIN]], [[CLI, 'token', 'list']]])(
@@ -238,6 +269,20 @@ describe('a start that cannot succeed', () => {
     },
   );
 
+  it('a .env with a name that is no setting: the message has the nearest one, and no value', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+    await writeFile(join(dir, '.env'), 'DATABSE_URL=postgres://me:hunter2@db/x\nPORT=0\nFOO=a\n');
+    for (const args of [[MAIN], [CLI, 'token', 'list']]) {
+      const command = attempt(args, {}, dir);
+      expect(await command.exit()).toBe(1);
+      const path = join(dir, '.env');
+      expect(command.stderr).toBe(
+        `DATABSE_URL in ${path} is no setting: did you mean DATABASE_URL?; FOO in ${path} is no setting; .env.example has all settings\n`,
+      );
+    }
+    await rm(dir, { recursive: true });
+  });
+
   it.each(['"', "'", '`'])(
     'a .env with a # in a value in quotes: the value is read whole (%s)',
     async (quote) => {
@@ -262,7 +307,7 @@ describe('a start on a database that stays unusable', () => {
 
   const startTimeout = { DATABASE_START_TIMEOUT_MS: '3000' };
 
-  it('retries while it is away, until the time-out', async () => {
+  it('retries while it is away, until the timeout', async () => {
     const { exitCode, stdout, stderr } = await runInProcess(['migrate'], {
       DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants',
       ...startTimeout,

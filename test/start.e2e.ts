@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { connect, isIPv6, type AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -13,7 +12,7 @@ import { listen } from '../src/app.js';
 import { attempt, endAttempts } from './setup/attempts.js';
 import { end, runService, stop, urlOf } from './setup/built-service.js';
 import { ROOT, runBefore, runCommand, type Command } from './setup/command.js';
-import { makeDataDir } from './setup/data-dir.js';
+import { makeDataDir, removeDataDir } from './setup/data-dir.js';
 import { fetchDocumented, noResponse } from './setup/fetch-documented.js';
 import { beginPlant, bodyOf, openConnection, readResponses } from './setup/raw-http.js';
 import { until } from './setup/until.js';
@@ -130,7 +129,7 @@ describe('a service on the embedded database', () => {
   });
   afterAll(async () => {
     await end(service);
-    await rm(dataDir, { recursive: true });
+    await removeDataDir(dataDir);
   });
 
   it('prints the address of Swagger UI and a curl line that works unchanged, and a log of JSON lines', async () => {
@@ -151,7 +150,7 @@ describe('a service on the embedded database', () => {
       ...env(),
     });
     expect(await create.exit()).toBe(0);
-    expect(create.stderr).toBe('');
+    expect(create.stderr).toMatch(/^Created the token greenhouse \([0-9a-f]{12}\)\.\n$/);
     expect(create.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
     const response = await fetchDocumented(`${await urlOf(service)}/plants`, {
       method: 'POST',
@@ -183,13 +182,29 @@ describe('a service on the embedded database', () => {
     expect(show.stdout).toContain('[X] 1 CreatePlants');
   });
 
-  it('keeps plants after kill -9, and ends the token that the last start printed', async () => {
+  it('keeps plants after kill -9, and the token that the first start printed', async () => {
     const old = await curlOf(service);
     await end(service);
     service = start({ WEB_CONCURRENCY: '2' });
     await expectStored(service);
-    const renewed = old.replace(/http:\/\/[^/]+/, await urlOf(service));
-    expect(JSON.parse(await curl(renewed))).toMatchObject({ error: 40101 });
+    expect(await curlOf(service)).toBe(old.replace(/http:\/\/[^/]+/, await urlOf(service)));
+  });
+
+  it('prints the token for development that "token rotate development" made', async () => {
+    const old = await curlOf(service);
+    const rotate = (...args: string[]) =>
+      runCommand([CLI, 'token', ...args], { DATA_DIR: dataDir });
+    const create = rotate('create', 'development');
+    expect(await create.exit()).toBe(1);
+    expect(create.stderr).toContain('./plant-store token rotate development');
+    const rotated = rotate('rotate', 'development', '--grace', '0', '--yes');
+    expect(await rotated.exit()).toBe(0);
+    await end(service);
+    service = start({ WEB_CONCURRENCY: '2' });
+    expect(await curlOf(service)).toContain(`Bearer ${rotated.stdout.trim()}`);
+    await expectStored(service);
+    const before = old.replace(/http:\/\/[^/]+/, await urlOf(service));
+    expect(JSON.parse(await curl(before))).toMatchObject({ error: 40101 });
   });
 
   it('keeps plants after a graceful stop of two workers', async () => {
@@ -206,7 +221,7 @@ describe('a service on the embedded database', () => {
   it('on a terminal prints the token and a log for people, both on standard output', async () => {
     await fetchDocumented(`${await urlOf(service)}/health/live`);
     await service.waitFor(/\/health\/live.*\n/);
-    expect(service.stdout).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: .*\/health\/live/m);
+    expect(service.stdout).toMatch(/^\[\d\d:\d\d:\d\d\]: 200 GET \/health\/live \d/m);
     expect(service.stdout).toMatch(/Token +plantstore_[0-9A-Za-z]{49}\n/);
     expect(service.stderr).toBe('');
   });

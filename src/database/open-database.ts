@@ -1,11 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config, DatabaseConfig } from '../config/config.js';
-import { clusterIn } from './embedded/data-dir.js';
+import { openDataDir } from './embedded/data-dir.js';
 import {
   DataDirInUseError,
   startEmbeddedPostgres,
   type EmbeddedPostgres,
 } from './embedded/embedded-postgres.js';
+import { findOrdinaryUser } from './embedded/ordinary-user.js';
+import { checkPostgresPrograms, findPostgresPrograms } from './embedded/postgres-programs.js';
 import { openSocketDir } from './embedded/socket-dir.js';
 
 /** A database that accepts connections. */
@@ -55,10 +57,15 @@ async function open(
 ): Promise<OpenDatabase> {
   const { url } = config;
   if (url !== undefined) return { config: { ...config, url }, close: () => Promise.resolve() };
+  const programs = findPostgresPrograms();
+  checkPostgresPrograms(programs);
+  const user = findOrdinaryUser(programs.postgres);
+  openDataDir(config.dataDir, user.uid);
   const resources = new AsyncDisposableStack();
   try {
-    const socketDir = openSocketDir(clusterIn(config.dataDir), resources);
-    const postgres = await startOrJoin(config, port, socketDir, log);
+    const socketDir = openSocketDir(config.dataDir, resources);
+    const start = () => startEmbeddedPostgres(programs, user, config, port, log);
+    const postgres = await startOrJoin(config, port, socketDir, start);
     resources.defer(() => postgres.close());
     return {
       config: { ...config, url: urlOf(socketDir, postgres.port), isEmbedded: true },
@@ -75,7 +82,7 @@ async function startOrJoin(
   config: Config['database'],
   port: number,
   socketDir: string,
-  log: (text: string) => void,
+  start: () => Promise<EmbeddedPostgres>,
 ): Promise<EmbeddedPostgres & { readonly port: number }> {
   const isServiceRunning = () => acceptsLogin(urlOf(socketDir, SERVICE_PORT));
   const deadline = performance.now() + config.startTimeout;
@@ -84,7 +91,7 @@ async function startOrJoin(
       return { port: SERVICE_PORT, close: () => Promise.resolve() };
     }
     try {
-      return { port, ...(await startEmbeddedPostgres(config, port, log)) };
+      return { port, ...(await start()) };
     } catch (error) {
       if (!(error instanceof DataDirInUseError) || performance.now() > deadline) throw error;
       if (port === SERVICE_PORT && (await isServiceRunning())) throw error;

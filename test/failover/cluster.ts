@@ -16,7 +16,7 @@ const NODES = ['pg1', 'pg2', 'pg3'];
 
 const START_SECONDS = 90;
 
-/** Three Postgres servers with fail-over, and two proxies in front of them. */
+/** Three Postgres servers with failover, and two proxies in front of them. */
 export interface Cluster {
   readonly nodes: readonly ClusterNode[];
   /** Addresses of the database by way of each proxy. */
@@ -29,7 +29,7 @@ export interface Cluster {
 }
 
 /**
- * Starts a cluster on loopback, with the settings that docs/operations.md recommends.
+ * Starts a cluster on loopback, with the settings that docs/high-availability.md recommends.
  *
  * @param folder for all files, including a log for each program
  * @throws Error when a program does not start

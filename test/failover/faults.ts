@@ -32,7 +32,7 @@ export async function cause(
   switch (fault) {
     case 'kill':
       await primary.kill();
-      await waitFor('A fail-over', FAILOVER_SECONDS, signal, async () => {
+      await waitFor('A failover', FAILOVER_SECONDS, signal, async () => {
         const successor = await cluster.primary();
         return successor !== undefined && successor !== primary;
       });

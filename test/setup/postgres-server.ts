@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { makeHostileIfUsed } from './hostile-settings.js';
 import { findFreePorts } from './ports.js';
 import { childrenOf, isRunning } from './processes.js';
 import { findNamedUser } from '../../src/database/embedded/ordinary-user.js';
@@ -106,6 +107,7 @@ export async function startPostgresServer({
       await run(join(bin, 'initdb'), '-D', data, '-U', 'plants', '-A', 'trust', '-E', 'UTF8');
       await start();
       await administer('CREATE DATABASE plants_test');
+      await makeHostileIfUsed((sql) => query(sql), 'ROLE plants IN DATABASE plants_test');
     } else {
       await copyFiles(primary, data);
       if (isRoot) await exec('chown', ['-R', `${user.uid}:${user.uid}`, data]);

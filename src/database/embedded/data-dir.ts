@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import {
   accessSync,
   chmodSync,
@@ -13,7 +12,6 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { StartError } from '../../errors/start-error.js';
-import { NOBODY, type OrdinaryUser } from './ordinary-user.js';
 
 /** The folder of the database cluster. */
 export function clusterIn(dataDir: string): string {
@@ -23,17 +21,15 @@ export function clusterIn(dataDir: string): string {
 /**
  * Makes the data folder, if it does not exist, and closes it and the database cluster to other users.
  *
- * @param user as whom Postgres runs
- * @returns the folder of the cluster, which may not exist yet
+ * @param uid the user as whom Postgres runs
  * @throws StartError when this user cannot make or use the data folder
  */
-export function openDataDir(dataDir: string, user: OrdinaryUser): string {
+export function openDataDir(dataDir: string, uid: number): void {
   const cluster = clusterIn(dataDir);
   try {
     makeFolder(dataDir);
     closeToOthers(dataDir);
-    if (existsSync(cluster)) giveTo(user, cluster);
-    return cluster;
+    if (existsSync(cluster)) closeCluster(cluster, uid);
   } catch (error) {
     if (error instanceof StartError) throw error;
     throw new StartError(
@@ -79,8 +75,7 @@ function closeToOthers(dataDir: string): void {
 const STICKY = 0o1000;
 const OTHERS = 0o077;
 
-/** Closes the cluster to others. Root gives it to the user as whom Postgres runs, who may be another one at each start. */
-function giveTo(user: OrdinaryUser, cluster: string): void {
+function closeCluster(cluster: string, user: number): void {
   const stats = lstatSync(cluster);
   if (!stats.isDirectory()) {
     throw new StartError(
@@ -88,11 +83,7 @@ function giveTo(user: OrdinaryUser, cluster: string): void {
     );
   }
   const { mode, uid } = stats;
-  if (uid !== user.uid) {
-    const isRoot = process.geteuid!() === 0;
-    if (!isRoot || ![0, NOBODY].includes(uid)) throw notOwned(cluster, uid);
-    execFileSync('chown', ['-hR', `${user.uid}:${user.uid}`, cluster]);
-  }
+  if (uid !== user && uid !== process.geteuid!()) throw notOwned(cluster, uid);
   if ((mode & OTHERS) !== 0) chmodSync(cluster, 0o700);
 }
 

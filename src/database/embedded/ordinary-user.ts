@@ -13,20 +13,11 @@ export interface OrdinaryUser {
 const ROOT = 0;
 
 /** The user `nobody` of Linux. */
-export const NOBODY = 65_534;
-
-/** Runs a program in a user namespace of its own, where this user has the name of `nobody`. Its files remain this user's. */
-const inUserNamespace = [
-  'unshare',
-  '--user',
-  `--map-user=${NOBODY}`,
-  `--map-group=${NOBODY}`,
-  '--',
-];
+const NOBODY = 65_534;
 
 /**
- * Runs a program as `nobody`, with root's right to enter folders that are closed to others. Containers may do this, whose
- * engine often forbids user namespaces. Without `no_setuid_fixup`, access(2) ignores that right.
+ * Runs a program as `nobody`, with root's right to enter folders that are closed to others. Without `no_setuid_fixup`,
+ * access(2) would ignore that right.
  */
 const asNobody = [
   'setpriv',
@@ -38,27 +29,30 @@ const asNobody = [
   '--ambient-caps=+dac_override',
 ];
 
+/** Runs a program in a user namespace where this user has the name of `nobody`. */
+const withName = ['unshare', '--user', `--map-user=${NOBODY}`, `--map-group=${NOBODY}`, '--'];
+
 /**
- * Postgres refuses to run as root: for root, this finds a way to run it as an ordinary user. In a user namespace, root cannot
- * enter the closed folders of other users.
+ * Postgres refuses to run as root: for root, this finds a way to run it as an ordinary user.
  *
  * @param postgres the program
- * @throws StartError when this machine has none
+ * @throws StartError when this machine does not allow it
  */
 export function findOrdinaryUser(postgres: string): OrdinaryUser {
   const uid = process.geteuid!();
   if (uid !== ROOT) return { command: [], uid };
-  if (runs(inUserNamespace, postgres)) return { command: inUserNamespace, uid };
-  if (runs(asNobody, postgres)) return { command: asNobody, uid: NOBODY };
+  const [program, ...args] = [...asNobody, postgres, '--version'];
+  const { status } = spawnSync(program, args, { stdio: 'ignore' });
+  if (status === 0) return { command: asNobody, uid: NOBODY };
   throw new StartError(
-    'Postgres refuses to run as root, and neither unshare nor setpriv of util-linux can start it as another user here. Start the Plant Store as an ordinary user, or set DATABASE_URL to a Postgres server.',
+    'Postgres refuses to run as root, and setpriv (of the package util-linux) cannot start it as another user here. Start the Plant Store as an ordinary user, or set DATABASE_URL to a Postgres server.',
   );
 }
 
 /** Like `findOrdinaryUser`, for a program that also refuses a user without a line in /etc/passwd. */
 export function findNamedUser(postgres: string): OrdinaryUser {
   const user = findOrdinaryUser(postgres);
-  return user.uid === ROOT || hasName() ? user : { ...user, command: inUserNamespace };
+  return user.uid === NOBODY || hasName() ? user : { ...user, command: withName };
 }
 
 function hasName(): boolean {
@@ -68,8 +62,4 @@ function hasName(): boolean {
   } catch {
     return false;
   }
-}
-
-function runs([program, ...args]: readonly string[], postgres: string): boolean {
-  return spawnSync(program!, [...args, postgres, '--version'], { stdio: 'ignore' }).status === 0;
 }

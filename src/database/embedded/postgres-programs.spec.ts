@@ -23,8 +23,8 @@ describe('the programs of Postgres', () => {
   });
 
   it('must be prepared by the build', () => {
-    const cluster = join(dir, 'cluster.tgz');
-    expect(() => checkPostgresPrograms({ ...programs, cluster })).toThrow(
+    const archive = join(dir, 'cluster.tgz');
+    expect(() => checkPostgresPrograms({ ...programs, archive })).toThrow(
       'The embedded Postgres is not built. Run npm run build, or set DATABASE_URL to a Postgres server.',
     );
   });

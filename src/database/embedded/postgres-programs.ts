@@ -11,7 +11,7 @@ export interface PostgresPrograms {
   /** The folder of the package that contains the programs and their libraries. */
   readonly folder: string;
   /** An archive of an empty database cluster, which `npm run build` makes. */
-  readonly cluster: string;
+  readonly archive: string;
 }
 
 const OR_SERVER = 'or set DATABASE_URL to a Postgres server';
@@ -27,7 +27,7 @@ export function findPostgresPrograms(): PostgresPrograms {
       postgres: program('postgres'),
       initdb: program('initdb'),
       folder,
-      cluster: join(folder, 'cluster.tgz'),
+      archive: join(folder, 'cluster.tgz'),
     };
   } catch (error) {
     throw new StartError(
@@ -38,15 +38,12 @@ export function findPostgresPrograms(): PostgresPrograms {
 }
 
 /** @throws StartError that says what is missing, when the programs cannot run on this machine */
-export function checkPostgresPrograms({ postgres, cluster }: PostgresPrograms): void {
-  if (!existsSync(cluster)) {
+export function checkPostgresPrograms({ postgres, archive }: PostgresPrograms): void {
+  if (!existsSync(archive)) {
     throw new StartError(`The embedded Postgres is not built. Run npm run build, ${OR_SERVER}.`);
   }
   const { error, status, stderr } = spawnSync(postgres, ['--version'], { encoding: 'utf8' });
-  if (status === 0) {
-    checkTools();
-    return;
-  }
+  if (status === 0) return;
   // The loader of glibc is missing: the system reports the program itself as missing, although it exists.
   if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {
     throw new StartError(
@@ -59,18 +56,4 @@ export function checkPostgresPrograms({ postgres, cluster }: PostgresPrograms): 
       ? `cannot run on this machine (${error?.message ?? stderr.trim()}). Mend that`
       : `needs the library ${library}. Install the package of your system that contains it`;
   throw new StartError(`The embedded Postgres ${reason}, ${OR_SERVER}.`);
-}
-
-/** Programs of the system that a start needs, and the packages of Debian that contain them. */
-const TOOLS: Readonly<Record<string, string>> = { tar: 'tar', gzip: 'gzip' };
-
-function checkTools(): void {
-  const needed = process.platform === 'linux' ? { ...TOOLS, flock: 'util-linux' } : TOOLS;
-  for (const [tool, name] of Object.entries(needed)) {
-    const { error } = spawnSync(tool, ['--version'], { stdio: 'ignore' });
-    if (error === undefined) continue;
-    throw new StartError(
-      `The embedded Postgres needs the program ${tool}. Install the package ${name}, ${OR_SERVER}.`,
-    );
-  }
 }

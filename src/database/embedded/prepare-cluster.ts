@@ -2,20 +2,20 @@ import '../../node-version.js';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempDisposableSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { StartError } from '../../errors/start-error.js';
 import { codeOf } from './data-dir.js';
 import { findNamedUser } from './ordinary-user.js';
 import { findPostgresPrograms, type PostgresPrograms } from './postgres-programs.js';
 
 /**
  * A part of the build: makes the archive of an empty database cluster that each first start unpacks. It is kept beside the
- * programs of Postgres, so it is made again when npm installs another version of them.
+ * programs of Postgres, so it is made again when npm installs another version of them. A build on which this fails serves
+ * those who have a server in DATABASE_URL.
  */
 function prepare(): void {
   const programs = findPostgresPrograms();
-  if (existsSync(programs.cluster)) return;
+  if (existsSync(programs.archive)) return;
   linkLibraries(programs.folder);
-  makeCluster(programs);
+  makeArchive(programs);
 }
 
 /** The package leaves the symbolic links between its libraries to an install script, which `.npmrc` forbids. */
@@ -48,22 +48,21 @@ const INITDB_OPTIONS = [
   '--no-instructions',
 ];
 
-function makeCluster({ postgres, initdb, folder, cluster }: PostgresPrograms): void {
+function makeArchive({ postgres, initdb, folder, archive }: PostgresPrograms): void {
   using temporary = mkdtempDisposableSync(join(folder, 'cluster-'));
   const data = join(temporary.path, 'data');
-  const archive = join(temporary.path, 'cluster.tgz');
+  const unfinished = join(temporary.path, 'cluster.tgz');
   const [program, ...args] = [...findNamedUser(postgres).command, initdb];
   execFileSync(program, [...args, `--pgdata=${data}`, ...INITDB_OPTIONS], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  execFileSync('tar', ['-czf', archive, '-C', data, '.']);
-  renameSync(archive, cluster);
+  execFileSync('tar', ['-czf', unfinished, '-C', data, '.']);
+  renameSync(unfinished, archive);
 }
 
 try {
   prepare();
 } catch (error) {
-  // A server in DATABASE_URL needs no embedded Postgres.
-  if (!(error instanceof StartError)) throw error;
-  process.stderr.write(`${error.message}\n`);
+  process.stderr.write(`The embedded Postgres is not prepared: ${(error as Error).message}\n`);
+  process.exit(1);
 }

@@ -1,5 +1,6 @@
-import { readlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { openSocketDir } from './socket-dir.js';
 
@@ -11,19 +12,27 @@ describe('the folder of the socket', () => {
   });
   afterEach(() => resources.disposeAsync());
 
-  /** A folder whose socket has a path of this many bytes; the folder need not exist. */
+  /** A data folder whose socket has a path of this many bytes. */
   function folderFor(bytes: number): string {
-    const start = '/data/é';
-    return start + 'x'.repeat(bytes - Buffer.byteLength(join(start, '.s.PGSQL.5432')));
+    const start = join(tmpdir(), 'é');
+    const rest = bytes - Buffer.byteLength(`${start}XXXXXX/postgres/.s.PGSQL.5432`);
+    const path = mkdtempSync(start + 'x'.repeat(rest));
+    resources.defer(() => rmSync(path, { recursive: true }));
+    return path;
   }
 
   it('is that of the database while the path of the socket has 103 bytes, which all systems accept', () => {
-    expect(openSocketDir(folderFor(103), resources)).toBe(folderFor(103));
+    const dataDir = folderFor(103);
+    expect(openSocketDir(dataDir, resources)).toBe(join(dataDir, 'postgres'));
   });
 
-  it('is a short link to it from 104 bytes on', () => {
-    const dir = openSocketDir(folderFor(104), resources);
-    expect(dir).not.toBe(folderFor(104));
-    expect(readlinkSync(dir)).toBe(folderFor(104));
+  it('has a shorter name from 104 bytes on, until it is released', async () => {
+    const dataDir = folderFor(104);
+    const opened = new AsyncDisposableStack();
+    const name = dirname(openSocketDir(dataDir, opened));
+    expect(name.length).toBeLessThan(30);
+    expect(realpathSync(name)).toBe(dataDir);
+    await opened.disposeAsync();
+    expect(() => realpathSync(name)).toThrow('ENOENT');
   });
 });
