@@ -13,24 +13,28 @@ RUN npm run -s build
 
 FROM base AS dependencies
 ARG TARGETARCH
-# The image brings the runtime, which is also one of the packages. Nothing reads their source maps here.
+# The image brings the runtime, which is also one of the packages. Nothing here reads source maps, TypeScript or static libraries.
 RUN npm ci --omit=dev --os=linux --cpu="$(echo "$TARGETARCH" | sed s/amd64/x64/)" \
   && rm -rf node_modules/node-linux-* node_modules/.bin/node \
-  && find node_modules -name '*.map' -delete
+  && find node_modules \( -name '*.map' -o -name '*.ts' -o -name '*.[cm]ts' -o -name '*.a' \) -delete
 
-# On the platform of the image: Postgres itself makes the empty database that each first start unpacks.
-FROM node:24.21.0-bookworm-slim AS app
+# On the platform of the image: Postgres itself makes the empty database that each first start unpacks. Only the files that
+# this step reads are copied, so that another change of the source leaves this large layer as it is.
+FROM node:24.21.0-bookworm-slim AS packages
 WORKDIR /app
 COPY --from=dependencies /app ./
-COPY --from=build /app/dist ./dist
-COPY plant-store ./
+COPY --from=build /app/dist/node-version.js dist/
+COPY --from=build /app/dist/errors/start-error.js dist/errors/
+COPY --from=build /app/dist/database/embedded dist/database/embedded
 RUN node dist/database/embedded/prepare-cluster.js
 
 FROM node:24.21.0-bookworm-slim
 # The port of a container can be reached only if the service listens on the container's own address.
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
 WORKDIR /app
-COPY --from=app /app ./
+COPY --from=packages /app/node_modules ./node_modules
+COPY package.json plant-store ./
+COPY --from=build /app/dist ./dist
 # For the embedded database, without DATABASE_URL. Any user may run the container, and makes a folder of its own here, which is
 # closed to others. Nothing else is written to: the file system may be read-only.
 RUN mkdir -m 1777 /data

@@ -78,7 +78,7 @@ assert.ok(
 );
 const DATABASE_TIMEOUT_MS = 1500;
 assert.ok(DATABASE_TIMEOUT_MS < readinessProbe.timeoutSeconds * 1000);
-assert.ok(setting('READINESS_TOLERANCE_MS') > 30_000, 'a fail-over would take all pods away');
+assert.ok(setting('READINESS_TOLERANCE_MS') > 30_000, 'a failover would take all pods away');
 for (const { from } of NetworkPolicy.spec.ingress) {
   assert.ok(from.length > 0, 'any pod could send X-Forwarded-For');
 }

@@ -13,18 +13,24 @@ const read = (file: string): unknown => parse(textOf(file), { merge: true });
 const defaultOf = (name: 'DATABASE_TIMEOUT_MS' | 'SHUTDOWN_DELAY_MS' | 'SHUTDOWN_TIMEOUT_MS') =>
   settings.shape[name].parse(undefined);
 
-const operations = textOf('docs/operations.md').replaceAll(/\s+/g, ' ');
+/** The pages for operators. */
+const PAGES = ['deployment', 'monitoring', 'limits', 'scaling', 'high-availability'];
 
-/** What docs/operations.md, as one line, has in the groups of a pattern. */
+/** Their text as one line. */
+const operations = PAGES.map((page) => textOf(`docs/${page}.md`))
+  .join('\n')
+  .replaceAll(/\s+/g, ' ');
+
+/** What the pages for operators contain in the groups of a pattern. */
 function documented(pattern: RegExp): string[] {
   const match = pattern.exec(operations);
-  if (match === null) throw new Error(`docs/operations.md has no ${String(pattern)}`);
+  if (match === null) throw new Error(`No page for operators contains ${String(pattern)}`);
   return match.slice(1);
 }
 
 const numberOf = (word: string) => ['no', 'one', 'two', 'three', 'four'].indexOf(word);
 
-/** The last second each for the database and the traces: see "Bounds" in docs/operations.md. */
+/** The last second each for the database and the traces: see docs/limits.md. */
 const CLOSING_MS = 2000;
 
 /** @param text such as `20s` */
@@ -58,7 +64,7 @@ interface Workload {
 
 const podOf = (file: string) => (read(`deploy/kubernetes/${file}`) as Workload).spec.template.spec;
 
-describe('the Kubernetes files, as docs/operations.md promises', () => {
+describe('the Kubernetes files, as docs/deployment.md promises', () => {
   const [least, most] = documented(/autoscaler from (\d+) to (\d+)/);
   const [minutes] = documented(/waits for it for (\d+) minutes \(`DATABASE_START_TIMEOUT_MS`/);
   const [tolerance] = documented(
@@ -94,7 +100,7 @@ describe('the Kubernetes files, as docs/operations.md promises', () => {
       inPod(withSetting('DATABASE_START_TIMEOUT_MS', String(Number(minutes) * 60_000))),
     ],
     [
-      `a fail-over of ${tolerance} seconds takes no requests away from a pod`,
+      `a failover of ${tolerance} seconds takes no requests away from a pod`,
       'deployment.yaml',
       inPod(withSetting('READINESS_TOLERANCE_MS', String(Number(tolerance) * 1000))),
     ],
@@ -187,7 +193,7 @@ describe('the Kubernetes files, as docs/operations.md promises', () => {
     expect(read(`deploy/kubernetes/${file}`)).toMatchObject(promised);
   });
 
-  it('a pod that stops takes requests until its readiness probe has failed, and is killed only after all its time-outs', () => {
+  it('a pod that stops takes requests until its readiness probe has failed, and is killed only after all its timeouts', () => {
     const { terminationGracePeriodSeconds, containers } = podOf('deployment.yaml');
     const [{ env, readinessProbe }] = containers;
     const setting = (name: string) => Number(env.find((it) => it.name === name)!.value);
@@ -322,9 +328,9 @@ describe('the Compose file', () => {
 
   it.each([
     ['plant-store', 'README.md', `curl -X POST ${address}/plants`, undefined],
-    ['proxy', 'docs/operations.md', `--profile scale up .*<${address}>`, 'scale'],
-    ['plant-store-sharded', 'docs/operations.md', `--profile sharded up .*<${address}>`, 'sharded'],
-    ['grafana', 'docs/operations.md', `Grafana \\(<${address}>`, 'observability'],
+    ['proxy', 'docs/deployment.md', `--profile scale up .*<${address}>`, 'scale'],
+    ['plant-store-sharded', 'docs/deployment.md', `--profile sharded up .*<${address}>`, 'sharded'],
+    ['grafana', 'docs/monitoring.md', `Grafana \\(<${address}>`, 'observability'],
     ['prometheus', 'docker-compose.yml', 'Prometheus on :(\\d+)', 'observability'],
   ])('opens the port of %s that %s names', (name, file, pattern, profile) => {
     const [, port] = new RegExp(pattern).exec(textOf(file))!;
@@ -333,7 +339,7 @@ describe('the Compose file', () => {
     expect(service.ports).toEqual([`127.0.0.1:${port}:${portOf(service)}`]);
   });
 
-  it('has as many replicas behind the proxy as docs/operations.md says', () => {
+  it('has as many replicas behind the proxy as docs/deployment.md says', () => {
     const [replicas] = documented(/\| (\w+) replicas behind a proxy/);
     expect(services['plant-store-replica']!.deploy.replicas).toBe(numberOf(replicas!));
   });
@@ -420,12 +426,12 @@ describe('the Compose file', () => {
       .filter(([, { image, command }]) => image.startsWith('citusdata/') && command === undefined)
       .map(([name]) => name);
 
-    it('distributes the plants with the command of docs/operations.md', () => {
+    it('distributes the plants with the command of docs/scaling.md', () => {
       const [command] = documented(/distribute the plants: ```sh (\.\/plant-store [\w -]+) ```/);
       expect(migration.command).toEqual(command!.split(' '));
     });
 
-    it('adds all workers to the coordinator, as many as docs/operations.md says, when they are there', () => {
+    it('adds all workers to the coordinator, as many as docs/deployment.md says, when they are there', () => {
       const [workers] = documented(/on Citus, (\w+) workers/);
       expect(servers).toHaveLength(1 + numberOf(workers!));
       const { command, environment, depends_on } = dependencyOf(migration);
@@ -440,7 +446,7 @@ describe('the Compose file', () => {
 
   it('has a proxy that waits longer than a request may take', () => {
     const [, timeout] = /proxy_read_timeout (\w+);/.exec(textOf('deploy/proxy/nginx.conf'))!;
-    // Six for a token that waits for others and then for its own statements: see "Bounds" in docs/operations.md.
+    // Six for a token that waits for others and then for its own statements: see docs/limits.md.
     expect(millisecondsOf(timeout!)).toBeGreaterThan(6 * defaultOf('DATABASE_TIMEOUT_MS'));
   });
 });
@@ -473,12 +479,12 @@ describe('the monitoring of the Compose file', () => {
     expect(textOf('Dockerfile')).toMatch(new RegExp(`^EXPOSE ${port}$`, 'm'));
   });
 
-  it('has the token for metrics in the file that docs/operations.md tells the operator to make, which every user can read', () => {
+  it('has the token for metrics in the file that docs/monitoring.md tells the operator to make, which every user can read', () => {
     // Beside prometheus.yml, to which Prometheus relates the path.
     const file = `deploy/prometheus/${job.authorization.credentials_file}`;
     // A secret of Compose would be a warning, or a folder, for those who do not make the file.
     expect(compose).not.toHaveProperty('secrets');
-    expect(textOf('docs/operations.md')).toContain(
+    expect(textOf('docs/monitoring.md')).toContain(
       `openssl rand -hex 32 | tr -d '\\n' | install -m 644 /dev/stdin ${file}\n`,
     );
   });
@@ -506,7 +512,7 @@ describe('the monitoring of the Compose file', () => {
     expect(port).toBe(portOf(services[hostname]!));
   });
 
-  it('has a user of Grafana whose password is the one that docs/operations.md names', () => {
+  it('has a user of Grafana whose password is the one that docs/monitoring.md names', () => {
     const [variable, password] = documented(/user `admin`, password `(\w+)`, by default `(\w+)`/);
     const { environment } = services['grafana']!;
     expect(environment).not.toHaveProperty('GF_SECURITY_ADMIN_USER');

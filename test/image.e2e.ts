@@ -161,9 +161,9 @@ describe('the labels of the image', () => {
   });
 });
 
-it('the image of a release is built for the processors that docs/operations.md names', () => {
+it('the image of a release is built for the processors that docs/deployment.md names', () => {
   const named = /^\*\*The image\*\* is \S+ for (\w+) and (\w+)\./m;
-  const [, ...processors] = named.exec(readFileSync('docs/operations.md', 'utf8'))!;
+  const [, ...processors] = named.exec(readFileSync('docs/deployment.md', 'utf8'))!;
   const release = readFileSync('.github/workflows/release.yml', 'utf8');
   const [, platforms] = /docker buildx build .*--platform (\S+) /.exec(release)!;
   expect(platforms!.split(',')).toEqual(processors.map((processor) => `linux/${processor}`));

@@ -1,0 +1,103 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { promisify } from 'node:util';
+import { runProgram, type Command } from '../setup/command.js';
+import { fetchDocumented } from '../setup/fetch-documented.js';
+
+/** The program of the container engine, which global setup found. */
+export const ENGINE = process.env['CONTAINER_ENGINE']!;
+
+export const isPodman = ENGINE === 'podman';
+
+/** The image of the service, which global setup built. */
+export const IMAGE = 'plant-store';
+
+/**
+ * Runs a command of the engine.
+ *
+ * @returns its standard output
+ * @throws Error with what it wrote, when it fails
+ */
+export async function engine(...args: string[]): Promise<string> {
+  return (await promisify(execFile)(ENGINE, args)).stdout.trim();
+}
+
+/** A container of the service, or of one of its commands. */
+export interface Container {
+  readonly name: string;
+  /** What the container writes, and its exit code. */
+  readonly output: Command;
+  /** Waits until the service listens. */
+  url(): Promise<string>;
+  /** Runs a command in the container, and returns its standard output. */
+  exec(...command: string[]): Promise<string>;
+  signal(signal: NodeJS.Signals): Promise<string>;
+  remove(): Promise<void>;
+}
+
+/**
+ * Runs a container in the foreground.
+ *
+ * @param options of `docker run`
+ * @param command instead of the one of the image
+ */
+export function runContainer(options: string[], command: string[] = [], image = IMAGE): Container {
+  const name = `plant-store-test-${randomUUID()}`;
+  const args = [
+    'run',
+    '--name',
+    name,
+    '--publish',
+    '127.0.0.1::3000',
+    ...options,
+    image,
+    ...command,
+  ];
+  const output = runProgram(ENGINE, args, environment());
+  return {
+    name,
+    output,
+    async url() {
+      await output.waitFor(/listens on http/);
+      const address = (await engine('port', name, '3000')).split('\n')[0]!;
+      return `http://${address}`;
+    },
+    exec: (...command) => engine('exec', name, ...command),
+    signal: (signal) => engine('kill', '--signal', signal, name),
+    async remove() {
+      await engine('kill', name).catch(() => undefined);
+      await engine('rm', '--force', '--volumes', name).catch(() => undefined);
+      await output.exit();
+    },
+  };
+}
+
+/** The environment of this process, which names the engine's configuration. */
+export function environment(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined,
+    ),
+  );
+}
+
+/** The token that a service on the embedded Postgres prints. */
+export async function printedToken({ output }: Container): Promise<string> {
+  return (await output.waitFor(/Token +(\S+)/))[1]!;
+}
+
+/** Stores a plant. The id is text, because a number of JavaScript is not exact enough. */
+export async function post(url: string, token: string, id: string, name = 'a'): Promise<Response> {
+  return fetchDocumented(`${url}/plants`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: `{"id":${id},"name":${JSON.stringify(name)}}`,
+  });
+}
+
+/** Whether this plant is stored: another one with its id is refused, and a repetition of its request is acknowledged. */
+export async function isStored(url: string, token: string, id: string): Promise<boolean> {
+  const other = await post(url, token, id, 'another name');
+  const { error } = (await other.json()) as { error?: number };
+  return error === 40006 && (await post(url, token, id)).status === 200;
+}
