@@ -88,7 +88,7 @@ module.exports = {
         path: '^src/',
         pathNot: '^src/database/|\\.(entity|repository|service|module)\\.ts$',
       },
-      to: { path: 'node_modules/(typeorm|@nestjs/typeorm|pg)/' },
+      to: { path: 'node_modules/(typeorm|@nestjs/typeorm|pg|pg-copy-streams)/' },
     },
     {
       name: 'product-does-not-import-tests',

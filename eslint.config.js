@@ -15,7 +15,10 @@ export default tseslint.config(
     files: ['examples/*.js'],
     languageOptions: {
       globals: Object.fromEntries(
-        ['AbortSignal', 'fetch', 'process', 'setTimeout', 'URL'].map((name) => [name, 'readonly']),
+        ['AbortSignal', 'console', 'fetch', 'process', 'setTimeout', 'URL'].map((name) => [
+          name,
+          'readonly',
+        ]),
       ),
     },
   },

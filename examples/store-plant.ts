@@ -1,20 +1,56 @@
+// Usage: node store-plant.ts ID NAME [TAG]
 import createClient from 'openapi-fetch';
-import type { paths } from './plant-store.js';
-const [id = '', name, tag, extra] = process.argv.slice(2);
-if (!/^-?(0|[1-9]\d*)$/.test(id) || !name || extra) throw new Error('Usage: ID NAME [TAG]');
-const { PLANT_STORE_URL: baseUrl = 'http://127.0.0.1:3000', PLANT_STORE_TOKEN } = process.env;
-if (!PLANT_STORE_TOKEN) throw new Error('Set PLANT_STORE_TOKEN to a token of the Plant Store.');
-const headers = { authorization: `Bearer ${PLANT_STORE_TOKEN}` };
-const bodySerializer = ({ id, ...plant }: any) => `{"id":${id},${JSON.stringify(plant).slice(1)}`; // A number would round the id.
-const client = createClient<paths>({ baseUrl, headers, bodySerializer });
-const lost = (e: Error) => (e instanceof SyntaxError ? Promise.reject(Error('No JSON.')) : null);
-for (let attempt = 1; attempt <= 10; attempt++) {
-  const request = { body: { id: BigInt(id), name, tag }, signal: AbortSignal.timeout(1e4) };
-  const { data, error, response } = (await client.POST('/plants', request).catch(lost)) ?? {}; // After a time-out, the same plant again, never another id.
-  if (data?.name === name) process.exit();
-  const failure = error?.error === 40006 ? 'The id is taken.' : error?.message;
-  if (![undefined, 429, 503].includes(response?.status)) throw new Error(failure ?? 'No plant.');
-  const seconds = Number(response?.headers.get('retry-after')) || 1;
-  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+import type { components, paths } from './plant-store.js';
+
+type NewPlant = components['schemas']['NewPlant'];
+
+const ATTEMPTS = 10;
+const TIMEOUT_MS = 10_000;
+
+function readPlant([id = '', name, tag, ...rest]: string[]): NewPlant {
+  const isInteger = /^-?(0|[1-9]\d*)$/.test(id);
+  if (!isInteger || !name || rest.length > 0) throw new Error('Usage: ID NAME [TAG]');
+  return { id: BigInt(id), name, ...(tag !== undefined && { tag }) };
 }
-throw new Error('The Plant Store does not respond.');
+
+/** JSON.stringify refuses a bigint, and a number would be rounded above 2^53. */
+function toJson({ id, ...plant }: NewPlant): string {
+  return `{"id":${id},${JSON.stringify(plant).slice(1)}`;
+}
+
+function createPlantStore(baseUrl: string, token: string) {
+  const headers = { Authorization: `Bearer ${token}` };
+  return createClient<paths>({ baseUrl, headers, bodySerializer: toJson as never });
+}
+
+/** Returns undefined if no complete response arrived: the plant may be stored or not. */
+async function send(client: ReturnType<typeof createPlantStore>, plant: NewPlant) {
+  try {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    return await client.POST('/plants', { body: plant, signal });
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new Error('No JSON.');
+    return undefined;
+  }
+}
+
+/** Stores a plant. Each attempt sends the same plant, so it is stored only once. */
+async function storePlant(client: ReturnType<typeof createPlantStore>, plant: NewPlant) {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const { data, error, response } = (await send(client, plant)) ?? {};
+    if (data?.name === plant.name) return data;
+    if (response && ![429, 503].includes(response.status)) {
+      if (error?.error === 40006) throw new Error(`The id ${plant.id} is taken.`);
+      throw new Error(error?.message ?? 'No plant.');
+    }
+    const seconds = Number(response?.headers.get('Retry-After')) || 1;
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  }
+  throw new Error('The Plant Store does not respond.');
+}
+
+const plant = readPlant(process.argv.slice(2));
+const token = process.env.PLANT_STORE_TOKEN;
+if (!token) throw new Error('Set PLANT_STORE_TOKEN to a token of the Plant Store.');
+const url = process.env.PLANT_STORE_URL ?? 'http://127.0.0.1:3000';
+console.log(await storePlant(createPlantStore(url, token), plant));

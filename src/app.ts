@@ -6,6 +6,7 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import { Logger } from 'nestjs-pino';
 import { AppModule } from './app.module.js';
 import { readConfig, type AppConfig } from './config/config.js';
+import { allowOrigins, answerPreflight } from './http/cors.js';
 import { HttpAdapter } from './http/http-adapter.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 import { refuseAtItsTurn } from './http/pipelining.js';
@@ -34,11 +35,14 @@ export async function createApp(
     { bodyParser: false, abortOnError: false, logger: false },
   );
   const observer = app.get(RequestObserver);
+  const { corsOrigins } = config.http;
   // These middlewares run for every request, in this order, before the route and its guard (app.module.ts).
   app.use(
     observer.observe,
     noSniff,
+    ...(corsOrigins.length === 0 ? [] : [allowOrigins(corsOrigins)]),
     app.get(LifecycleService).enter,
+    ...(corsOrigins.length === 0 ? [] : [answerPreflight]),
     refuseBadRequest,
     refuseAtItsTurn,
     redirectBrowser,

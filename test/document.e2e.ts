@@ -77,9 +77,6 @@ const EXPECTED = {
             'The service cannot do its work now; sending the same plant again is safe',
             'Retry-After',
           ),
-          '5XX': errorResponse(
-            'Any failure of the service, such as 500 and 503; sending the same plant again is safe',
-          ),
         },
       },
     },

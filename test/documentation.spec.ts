@@ -1,16 +1,17 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { readConfig, SECRET_SETTINGS, settings } from '../src/config/config.js';
 import { ERROR_MEANINGS, ErrorCode, statusOf, type ErrorName } from '../src/errors/error-codes.js';
 
-const readme = readFileSync('README.md', 'utf8');
+const textOf = (file: string) => readFileSync(file, 'utf8');
 
-const sectionBelow = (heading: string) => readme.split(`\n## ${heading}\n`)[1]!.split('\n## ')[0]!;
-
-/** The text of the cells, row by row, of the table below a heading. */
-function tableBelow(heading: string): string[][] {
-  const rows = sectionBelow(heading)
+/** The text of the cells, row by row, of the first table below a heading. */
+function tableBelow(file: string, heading: string): string[][] {
+  const rows = textOf(file)
+    .split(`\n## ${heading}\n`)[1]!
+    .split('\n## ')[0]!
     .split('\n')
     .filter((line) => line.startsWith('|'));
   return rows.slice(2).map((row) =>
@@ -23,6 +24,15 @@ function tableBelow(heading: string): string[][] {
 
 const codeIn = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
 
+/** The anchors that GitHub gives to the headings of a page. */
+const anchorsOf = (file: string) =>
+  [...textOf(file).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
 const ALL_SETTINGS = Object.keys(settings.shape).sort();
 
 /** The parsed value of a setting; undefined if it is wrong. */
@@ -32,18 +42,18 @@ const parsed = (name: string, value: string | undefined): unknown =>
 const defaultOf = (name: string) => parsed(name, undefined);
 
 /** The settings of .env.example, which are commented out, with their values. */
-const examples = [
-  ...readFileSync('.env.example', 'utf8').matchAll(/^#([A-Z][A-Z0-9_]*)=(.*)$/gm),
-].map(([, name, value]) => [name!, value!] as const);
+const examples = [...textOf('.env.example').matchAll(/^#([A-Z][A-Z0-9_]*)=(.*)$/gm)].map(
+  ([, name, value]) => [name!, value!] as const,
+);
 
 describe('the documentation is complete', () => {
-  it('the table of the README has each setting once', () => {
-    const names = tableBelow('Settings').flatMap(([cell]) => codeIn(cell!));
+  it('docs/settings.md has each setting once', () => {
+    const names = tableBelow('docs/settings.md', 'All settings').flatMap(([cell]) => codeIn(cell!));
     expect(names.sort()).toEqual(ALL_SETTINGS);
   });
 
-  it('the table of the README has the default of each setting', () => {
-    for (const [variables, defaults] of tableBelow('Settings')) {
+  it('docs/settings.md has the default of each setting', () => {
+    for (const [variables, defaults] of tableBelow('docs/settings.md', 'All settings')) {
       const names = codeIn(variables!);
       const values = codeIn(defaults!);
       if (values.length === 0) {
@@ -55,11 +65,11 @@ describe('the documentation is complete', () => {
     }
   });
 
-  it('the README and .env.example name the file variable of each secret setting', () => {
+  it('docs/settings.md and .env.example name the file variable of each secret setting', () => {
     const files = SECRET_SETTINGS.map((name) => `${name}_FILE`).sort();
-    const inReadme = codeIn(sectionBelow('Settings')).filter((text) => text.endsWith('_FILE'));
-    expect(inReadme.sort()).toEqual([...files, 'PLANT_STORE_TOKEN_FILE'].sort());
-    const inExample = readFileSync('.env.example', 'utf8').match(/\b[A-Z][A-Z0-9_]*_FILE\b/g);
+    const named = codeIn(textOf('docs/settings.md')).filter((text) => text.endsWith('_FILE'));
+    expect([...new Set(named)].sort()).toEqual([...files, 'PLANT_STORE_TOKEN_FILE'].sort());
+    const inExample = textOf('.env.example').match(/\b[A-Z][A-Z0-9_]*_FILE\b/g);
     expect(inExample?.sort()).toEqual(files);
   });
 
@@ -74,31 +84,31 @@ describe('the documentation is complete', () => {
     expect(shown).toEqual(withDefault.map(([name]) => [name, defaultOf(name)]));
   });
 
-  it('docs/operations.md has a section for each alert, to which the alert links', () => {
-    const { groups } = parse(readFileSync('deploy/prometheus/alerts.yml', 'utf8')) as {
+  it('docs/monitoring.md has a section for each alert, to which the alert links', () => {
+    const { groups } = parse(textOf('deploy/prometheus/alerts.yml')) as {
       groups: { rules: { alert: string; annotations: { runbook_url: string } }[] }[];
     };
     const rules = groups.flatMap((group) => group.rules);
-    const [, alerts] = readFileSync('docs/operations.md', 'utf8').split('\n## Alerts\n');
+    const [, alerts] = textOf('docs/monitoring.md').split('\n## Alerts\n');
     const sections = alerts!.split('\n## ')[0]!.match(/(?<=\n### )\w+(?=\n\n_(Page|Ticket)\._ )/g);
     expect(sections?.toSorted()).toEqual(rules.map(({ alert }) => alert).sort());
     for (const { alert, annotations } of rules) {
       expect(annotations.runbook_url).toMatch(
-        new RegExp(`/docs/operations\\.md#${alert.toLowerCase()}$`),
+        new RegExp(`/docs/monitoring\\.md#${alert.toLowerCase()}$`),
       );
     }
   });
 
   it('the changelog has the release that package.json names', () => {
-    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-    expect(readFileSync('CHANGELOG.md', 'utf8')).toMatch(
+    const { version } = JSON.parse(textOf('package.json')) as { version: string };
+    expect(textOf('CHANGELOG.md')).toMatch(
       new RegExp(`^## \\[${RegExp.escape(version)}\\] - \\d{4}-\\d{2}-\\d{2}$`, 'm'),
     );
   });
 
-  it('the table of the README has each error once, in the words of the OpenAPI document', () => {
+  it('docs/api.md has each error once, in the words of the OpenAPI document', () => {
     const names = Object.keys(ErrorCode) as ErrorName[];
-    expect(tableBelow('Errors')).toEqual(
+    expect(tableBelow('docs/api.md', 'Errors')).toEqual(
       names
         .sort((a, b) => ErrorCode[a] - ErrorCode[b])
         .map((name) => {
@@ -107,16 +117,65 @@ describe('the documentation is complete', () => {
         }),
     );
   });
-  it('the README shows each file of examples/ as it is, and none has more than 20 lines', () => {
-    const shown = sectionBelow('From your code').matchAll(
+
+  it('docs/settings.md has the range of each setting that is a number', () => {
+    const rows = tableBelow('docs/settings.md', 'All settings');
+    const ofNumbers = rows.filter(([cell]) => {
+      const [name] = codeIn(cell!);
+      return ['1', '1000'].some((value) => typeof parsed(name!, value) === 'number');
+    });
+    const shown = rows.filter(
+      ([, , range]) => /^\d/.test(range!) && !range!.includes('hexadecimal'),
+    );
+    expect(shown).toEqual(ofNumbers);
+    for (const [variable, , range] of shown) {
+      const [name] = codeIn(variable!);
+      const [least, most] = /^([\d,]+) to ([\d,]+)/
+        .exec(range!)!
+        .slice(1)
+        .map((text) => Number(text.replaceAll(',', '')));
+      const results = [least! - 1, least!, most!, most! + 1].map((value) =>
+        parsed(name!, String(value)),
+      );
+      expect([name, ...results]).toEqual([name, undefined, least, most, undefined]);
+    }
+  });
+
+  it('docs/clients.md shows each file of examples/ as it is', () => {
+    const shown = textOf('docs/clients.md').matchAll(
       /^\[examples\/(\S+)\][^]*?\n```\w+\n([^]*?)```$/gm,
     );
-    const blocks = Object.fromEntries([...shown].map(([, file, code]) => [file!, code!]));
-    const files = readdirSync('examples').map((file): [string, string] => [
-      file,
-      readFileSync(`examples/${file}`, 'utf8'),
-    ]);
-    expect(blocks).toEqual(Object.fromEntries(files));
-    for (const [, code] of files) expect(code.trimEnd().split('\n').length).toBeLessThan(21);
+    const files = readdirSync('examples').map(
+      (file) => [file, textOf(`examples/${file}`)] as const,
+    );
+    expect(Object.fromEntries([...shown].map(([, file, code]) => [file!, code!]))).toEqual(
+      Object.fromEntries(files),
+    );
+  });
+
+  it('the README has at most 150 lines and 9,000 characters', () => {
+    const readme = textOf('README.md');
+    expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(150);
+    expect(readme.length).toBeLessThanOrEqual(9000);
+  });
+
+  const pages = [
+    'README.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.md'))
+      .map((file) => `docs/${file}`),
+  ];
+
+  it.each(pages)('the links of %s lead to files and headings that exist', (page) => {
+    const text = textOf(page).replaceAll(/^```[^]*?^```$/gm, '');
+    for (const [, link] of text.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
+      const [path, anchor] = link!.split('#');
+      const file = path === '' ? page : join(dirname(page), path!);
+      expect([link, existsSync(file)]).toEqual([link, true]);
+      if (anchor !== undefined)
+        expect([link, anchorsOf(file)]).toEqual([link, expect.arrayContaining([anchor])]);
+    }
   });
 });

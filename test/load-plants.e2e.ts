@@ -129,6 +129,25 @@ describe('plants load', () => {
     ]);
   });
 
+  it('reads an empty tag only where it is written as ""', async () => {
+    expect(await loadText('id,name,tag\n1,a,""\n2,b,\n"3",,"c"\n')).toMatchObject({ exitCode: 0 });
+    expect(await service.storedPlants()).toEqual([
+      { id: '1', name: 'a', tag: '' },
+      { id: '2', name: 'b', tag: null },
+      { id: '3', name: '', tag: 'c' },
+    ]);
+  });
+
+  it('reads no tag where the header shows that every value is in quotes', async () => {
+    expect(await loadText('"id","name","tag"\n"1","a",""\n"2","","b"\n')).toMatchObject({
+      exitCode: 0,
+    });
+    expect(await service.storedPlants()).toEqual([
+      { id: '1', name: 'a', tag: null },
+      { id: '2', name: '', tag: 'b' },
+    ]);
+  });
+
   it('sends the lines of NDJSON as they are', async () => {
     const lines = [
       '{"id":9223372036854775807,"name":"a\u2028b","tag":""}',

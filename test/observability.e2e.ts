@@ -328,6 +328,14 @@ describe('metrics', () => {
     return [...new Set(names.map((name) => name.replace(/_(bucket|sum|count)$/, '')))].sort();
   };
 
+  it('have the version', async () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    const { body } = await service.request('/metrics', {
+      headers: { authorization: `Bearer ${service.token}` },
+    });
+    expect(body).toContain(`\nplant_store_build_info{version="${version}"} 1\n`);
+  });
+
   it('are all on the dashboard; the dashboard and the alerts use no others', async () => {
     const { body } = await service.request('/metrics', {
       headers: { authorization: `Bearer ${service.token}` },

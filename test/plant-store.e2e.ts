@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, realpath, rm, symlink, writeFile, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -63,7 +63,10 @@ describe('./plant-store', () => {
 
   it('passes options and special characters on unchanged, and uses the settings of its folder, from any folder', async () => {
     const create = await finished(run(project, 'token', 'create', NAME, '--expires', '1d'));
-    expect(create).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(create).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringMatching(/^Created the token /),
+    });
     expect(create.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
     expect(await tokens()).toEqual([{ name: NAME, hours: 24 }]);
   });
@@ -80,7 +83,10 @@ describe('./plant-store', () => {
   it('is what npm run token -- calls', async () => {
     const args = ['run', '-s', 'token', '--', 'create', NAME, '--expires', '1d'];
     const create = await finished(runProgram('npm', args, {}, project));
-    expect(create).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(create).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringMatching(/^Created the token /),
+    });
     expect(await tokens()).toEqual([{ name: NAME, hours: 24 }]);
   });
 
@@ -212,6 +218,19 @@ describe('./plant-store', () => {
       exitCode: 0,
       stdout: expect.stringMatching(/^Usage: \.\/plant-store /),
     });
+  });
+
+  it('prints its version, and lists "start" among its commands', async () => {
+    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+      version: string;
+    };
+    expect(await finished(run(project, '--version'))).toEqual({
+      exitCode: 0,
+      stdout: `${version}\n`,
+      stderr: '',
+    });
+    const { stdout } = await finished(run(project, '--help'));
+    expect(stdout).toMatch(/^ {2}start +start the service/m);
   });
 
   it('names itself in its help', async () => {

@@ -5,6 +5,11 @@ import { runInProcess, type Outcome, type Surroundings } from './setup/cli.js';
 import { runCommand, runProgram } from './setup/command.js';
 import { startService, type TestService } from './setup/service.js';
 
+const ROTATED = expect.stringMatching(
+  /^Rotated the token greenhouse: the new one is [0-9a-f]{12}\.\n$/,
+);
+const CREATED = expect.stringMatching(/^Created the token .+ \([0-9a-f]{12}\)\.\n$/);
+
 describe('the token commands, beside a running service', () => {
   let service: TestService;
 
@@ -51,7 +56,7 @@ describe('the token commands, beside a running service', () => {
 
   it('create prints only the token', async () => {
     const created = await token('create', 'greenhouse');
-    expect(created).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(created).toMatchObject({ exitCode: 0, stderr: CREATED });
     expect(created.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
     expect(await status(created.stdout)).toBe(200);
     expect(await list()).toMatchObject([{ name: 'greenhouse', status: 'live', expiresAt: null }]);
@@ -61,7 +66,7 @@ describe('the token commands, beside a running service', () => {
     ['of 100 characters', 'x'.repeat(100)],
     ['with all kinds of visible characters', 'Ácer 🌱 (2)'],
   ])('create accepts a name %s', async (_kind, name) => {
-    expect(await token('create', name)).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await token('create', name)).toMatchObject({ exitCode: 0, stderr: CREATED });
     expect(await list()).toMatchObject([{ name }]);
   });
 
@@ -126,7 +131,7 @@ describe('the token commands, beside a running service', () => {
     await token('create', 'shed');
     await token('create', 'shed');
     const { stderr } = await token('revoke', 'shed', '--yes');
-    const [, ...ids] = /^Revoked (\w+), (\w+)\.\n$/.exec(stderr)!;
+    const [, ...ids] = /^Revoked shed \((\w+)\), shed \((\w+)\)\.\n$/.exec(stderr)!;
     expect(ids.toSorted()).toEqual((await list()).map(({ id }) => id).toSorted());
   });
 
@@ -189,7 +194,7 @@ describe('the token commands, beside a running service', () => {
   it('rotate prints a new token, and the old one expires after the grace period', async () => {
     const old = await token('create', 'greenhouse', '--expires', '30d');
     const created = await token('rotate', 'greenhouse', '--grace', '1h');
-    expect(created).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(created).toMatchObject({ exitCode: 0, stderr: ROTATED });
     expect(await status(old.stdout)).toBe(200);
     expect(await status(created.stdout)).toBe(200);
     const [first, second] = await list();
@@ -208,7 +213,7 @@ describe('the token commands, beside a running service', () => {
 
   it('rotate ends the old token after 24 hours if no grace period is given', async () => {
     await token('create', 'greenhouse');
-    expect(await token('rotate', 'greenhouse')).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await token('rotate', 'greenhouse')).toMatchObject({ exitCode: 0, stderr: ROTATED });
     const [old, created] = await list();
     const grace = Date.parse(old!['expiresAt']!) - Date.parse(created!['createdAt']!);
     expect(Math.round(grace / 60_000)).toBe(24 * 60);
@@ -379,7 +384,7 @@ describe('the token commands, beside a running service', () => {
   describe('as a process', () => {
     it('prints only the token', async () => {
       const created = await execute('', 'create', 'greenhouse');
-      expect(created).toMatchObject({ exitCode: 0, stderr: '' });
+      expect(created).toMatchObject({ exitCode: 0, stderr: CREATED });
       expect(created.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
       expect(await status(created.stdout)).toBe(200);
     });

@@ -1,6 +1,8 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { readClientConfig } from '../config/client-config.js';
+import { readCallerDir, readClientConfig } from '../config/client-config.js';
 import { CommandError } from './command-error.js';
+import { FORMATS, formatOf } from './export/export-format.js';
+import { endBy, Interruption } from './interruption.js';
 import type { Streams } from './streams.js';
 
 /** The characters of a header field; any other would be refused only when the first request is sent. */
@@ -37,6 +39,34 @@ export function addPlantsCommands(
       }
       const { loadPlants } = await import('./load/load-plants.js');
       await loadPlants({ file, token, callerDir, ...options }, streams);
+    });
+
+  program
+    .command('export')
+    .description(
+      'write all plants in the database as CSV or NDJSON, as "plants load" reads them, in no particular order',
+    )
+    .argument('[file]', 'the file, .csv, .ndjson or .jsonl; - for standard output', '-')
+    .addOption(
+      new Option('--format <format>', 'the format, whatever the name of the file').choices(
+        Object.keys(FORMATS),
+      ),
+    )
+    .action(async (argument: string, options: { format?: keyof typeof FORMATS }) => {
+      const file = argument === '-' ? undefined : argument;
+      const format = options.format === undefined ? formatOf(file) : FORMATS[options.format];
+      const { withDatabase } = await import('./database.js');
+      const { exportPlants } = await import('./export/export-plants.js');
+      const callerDir = readCallerDir(env);
+      try {
+        await withDatabase(streams, env, (config) =>
+          exportPlants(config, { file, format, callerDir }, streams),
+        );
+      } catch (error) {
+        if (!(error instanceof Interruption)) throw error;
+        streams.stderr.write(`${error.message} Not all plants were written.\n`);
+        endBy(error.signal);
+      }
     });
 }
 

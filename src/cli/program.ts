@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { version } from '../config/version.js';
 import { CommandError } from './command-error.js';
 import { addPlantsCommands } from './plants-commands.js';
 import { writeResult, type Streams } from './streams.js';
@@ -29,7 +30,7 @@ export async function run(
     // Commander has already printed the error, or the help that was asked for.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     if (error instanceof CommandError) {
-      streams.stderr.write(`${error.message}\n`);
+      if (error.message !== '') streams.stderr.write(`${error.message}\n`);
       return error.exitCode;
     }
     const { explainStartError } = await import('../start-errors.js');
@@ -41,6 +42,7 @@ export async function run(
 function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Command {
   const program = new Command('./plant-store')
     .description('Commands of the Plant Store. They work beside a running service.')
+    .version(version, '--version', 'print the version')
     .showHelpAfterError()
     .configureOutput({
       writeOut: (text) => streams.stdout.write(text),
@@ -50,8 +52,19 @@ function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Co
     })
     .exitOverride();
 
+  program
+    .command('start')
+    .description('start the service, with the settings in the environment and in .env')
+    .action(async () => {
+      const { start } = await import('../start.js');
+      await start();
+    });
   addTokenCommands(program.command('token').description('manage access tokens'), streams, env);
-  addPlantsCommands(program.command('plants').description('store plants from files'), streams, env);
+  addPlantsCommands(
+    program.command('plants').description('store plants from a file, or write all plants to one'),
+    streams,
+    env,
+  );
 
   program
     .command('migrate')

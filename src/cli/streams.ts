@@ -12,7 +12,7 @@ export interface Streams {
   /** Carries results only. */
   readonly stdout: Output;
   /** Carries messages for people. */
-  readonly stderr: Writable;
+  readonly stderr: Writable & { readonly isTTY?: boolean };
 }
 
 type Output = Writable & { readonly fd: number };
@@ -50,6 +50,10 @@ export function refuseUnreadOutput({ fd }: Output): void {
   }
 }
 
+export function isTerminal({ fd }: Output): boolean {
+  return isatty(fd);
+}
+
 /**
  * Writes the result of a command, with a newline.
  *
@@ -57,27 +61,59 @@ export function refuseUnreadOutput({ fd }: Output): void {
  * @throws CommandError when not all of it can be written
  */
 export async function writeResult(output: Output, result: string): Promise<void> {
-  const text = `${result}\n`;
   try {
-    const target = fstatSync(output.fd);
-    const isStream = isatty(output.fd) || target.isFIFO() || target.isSocket();
-    if (isStream) await writeToStream(output, text);
-    // For a file, process.stdout does not report that a full disk cut the write short.
-    else writeFileSync(output.fd, text);
+    await write(output, `${result}\n`);
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? String(error);
     throw new CommandError(
-      `Standard output could not be written (${reason}); nothing was changed. ` +
+      `Standard output could not be written (${codeOf(error)}); nothing was changed. ` +
         'Run the command again with a terminal, a pipe that is read to its end, or a file with room.',
       { cause: error },
     );
   }
 }
 
-function writeToStream(output: Output, text: string): Promise<void> {
+/** The program that reads standard output has ended, as `head` does. It knows that, so nothing is said. */
+export class ReaderEndedError extends CommandError {
+  /** The one that a shell reports of a program that SIGPIPE ended. */
+  override readonly exitCode = 141;
+}
+
+/**
+ * Writes a part of a result that is too long for the memory.
+ *
+ * @returns when the part is written, so that no more than one part is in memory
+ * @throws ReaderEndedError; CommandError when it cannot be written for another reason
+ */
+export async function writeChunk(output: Output, chunk: Uint8Array): Promise<void> {
+  try {
+    await write(output, chunk);
+  } catch (error) {
+    if (codeOf(error) === 'EPIPE') throw new ReaderEndedError('', { cause: error });
+    throw new CommandError(
+      `Standard output could not be written (${codeOf(error)}); what was written is not complete.`,
+      { cause: error },
+    );
+  }
+}
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? String(error);
+
+async function write(output: Output, data: string | Uint8Array): Promise<void> {
+  const target = fstatSync(output.fd);
+  const isStream = isatty(output.fd) || target.isFIFO() || target.isSocket();
+  if (isStream) await writeToStream(output, data);
+  // For a file, process.stdout does not report that a full disk cut the write short.
+  else writeFileSync(output.fd, data);
+}
+
+function writeToStream(output: Output, data: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     // The stream also emits the error of a write; without a listener, the process would crash.
-    output.on('error', reject);
-    output.write(text, (error) => (error ? reject(error) : resolve()));
+    output.once('error', reject);
+    output.write(data, (error) => {
+      if (error) return reject(error);
+      output.off('error', reject);
+      resolve();
+    });
   });
 }

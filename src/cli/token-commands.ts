@@ -1,6 +1,8 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { findAccessTokens, mayContainAccessToken } from '../auth/access-token.js';
+import { DEVELOPMENT, findAccessTokens, mayContainAccessToken } from '../auth/access-token.js';
 import type { AccessTokensService, ShowToken } from '../auth/access-tokens.service.js';
+import { keepDevelopmentToken } from '../auth/development-token.js';
+import type { DatabaseConfig } from '../config/config.js';
 import { CommandError, UsageError } from './command-error.js';
 import { parseDuration } from './duration.js';
 import { confirm, refuseUnreadOutput, writeResult, type Streams } from './streams.js';
@@ -14,10 +16,14 @@ export function addTokenCommands(
   streams: Streams,
   env: NodeJS.ProcessEnv | undefined,
 ): void {
-  const withTokens = async (action: (tokens: AccessTokensService) => Promise<void>) => {
+  const withTokens = async (
+    action: (tokens: AccessTokensService, config: DatabaseConfig) => Promise<void>,
+  ) => {
     const { withDatabase } = await import('./database.js');
     const { withAccessTokens } = await import('../auth/with-access-tokens.js');
-    await withDatabase(streams, env, (config) => withAccessTokens(config, action));
+    await withDatabase(streams, env, (config) =>
+      withAccessTokens(config, (tokens) => action(tokens, config)),
+    );
   };
 
   program
@@ -32,8 +38,16 @@ export function addTokenCommands(
     .action(async (name: string, options: { expires?: number }) => {
       checkName(name);
       refuseUnreadOutput(streams.stdout);
-      await withTokens(async (tokens) => {
-        await printNewToken(streams, (show) => tokens.create(name, options.expires, show));
+      await withTokens(async (tokens, { isEmbedded }) => {
+        if (name === DEVELOPMENT && isEmbedded === true) {
+          throw new CommandError(
+            'The token of this name is made by the service, and printed at its start. Choose another name, or replace that token with: ./plant-store token rotate development',
+          );
+        }
+        const { id } = (await printNewToken(streams, (show) =>
+          tokens.create(name, options.expires, show),
+        ))!;
+        streams.stderr.write(`Created the token ${name} (${id}).\n`);
       });
     });
 
@@ -78,7 +92,8 @@ export function addTokenCommands(
         }
         const ids = live.map(({ id }) => id);
         await tokens.revoke(ids);
-        streams.stderr.write(`Revoked ${ids.join(', ')}.\n`);
+        const revoked = live.map(({ id, name }) => `${name} (${id})`).join(', ');
+        streams.stderr.write(`Revoked ${revoked}.\n`);
         const others = leaked.length - live.length;
         if (others > 0) {
           streams.stderr.write(
@@ -108,17 +123,23 @@ export function addTokenCommands(
     .action((name: string, options: { grace: number; expires?: number; yes?: boolean }) => {
       checkName(name);
       refuseUnreadOutput(streams.stdout);
-      return withTokens(async (tokens) => {
+      return withTokens(async (tokens, config) => {
         if (options.grace < SAFE_GRACE_MS && options.yes !== true) {
           await confirm(
             streams,
             'All present tokens of this name stop working in less than an hour. This cannot be undone.',
           );
         }
-        const token = await printNewToken(streams, (show) =>
-          tokens.rotate(name, options.grace, options.expires, show),
+        const made = await printNewToken(streams, (show) =>
+          tokens.rotate(name, options.grace, options.expires, async (token, id) => {
+            await show(token, id);
+            if (name === DEVELOPMENT && config.isEmbedded === true) {
+              keepDevelopmentToken(config.dataDir, token);
+            }
+          }),
         );
-        if (token === undefined) throw noLiveToken(name);
+        if (made === undefined) throw noLiveToken(name);
+        streams.stderr.write(`Rotated the token ${name}: the new one is ${made.id}.\n`);
       });
     });
 }
@@ -127,17 +148,21 @@ export function addTokenCommands(
  * Prints a new token before it is committed.
  *
  * @param make calls `show` with the token, and resolves when the token is committed
+ * @returns the id of the token; undefined if none was made
  */
 async function printNewToken(
   { stdout, stderr }: Streams,
   make: (show: ShowToken) => Promise<string | undefined>,
-): Promise<string | undefined> {
+): Promise<{ readonly id: string } | undefined> {
   let isPrinted = false;
+  let made: { readonly id: string } | undefined;
   try {
-    return await make(async (token) => {
+    await make(async (token, id) => {
       await writeResult(stdout, token);
       isPrinted = true;
+      made = { id };
     });
+    return made;
   } catch (error) {
     if (isPrinted) {
       stderr.write('The printed token may not have been stored. Do not use it; create another.\n');

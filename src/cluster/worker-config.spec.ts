@@ -91,6 +91,7 @@ describe('workerConfig', () => {
       'database.timeout': 'same',
       'database.url': 'same',
       'http.bodyLimit': 'same',
+      'http.corsOrigins': 'same',
       'http.host': 'same',
       'http.idleTimeout': 'same',
       'http.keepAliveTimeout': 'same',

@@ -205,7 +205,7 @@ describe('the primary of two workers', () => {
     expect(metrics).toMatch(/^nodejs_heap_size_used_bytes \d+$/m);
   });
 
-  it('kills workers that run five seconds after all time-outs of the stop', async () => {
+  it('kills workers that run five seconds after all timeouts of the stop', async () => {
     const [first, second] = await start();
     const stopped = workers.stop();
     expect(first.send).toHaveBeenLastCalledWith({ type: 'stop' }, expect.anything());

@@ -11,7 +11,7 @@ import type { ToPrimary, ToWorker, WorkerSettings } from './messages.js';
 import { workerConfig } from './worker-config.js';
 import { takeSnapshot, WorkerMetrics } from './worker-metrics.js';
 
-/** How long a worker may run after all time-outs of a graceful stop; then it is killed. */
+/** How long a worker may run after all timeouts of a graceful stop; then it is killed. */
 const STOP_GRACE_MS = 5000;
 
 /** The primary: starts the worker processes, replaces those that end, stops them, and adds up their metrics. */

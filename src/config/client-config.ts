@@ -13,7 +13,12 @@ export interface ClientConfig {
  * @throws ConfigError when the file of the token cannot be used
  */
 export function readClientConfig(env = process.env): ClientConfig {
-  const callerDir = env['PLANT_STORE_CALLER_DIR'] || process.cwd();
+  const callerDir = readCallerDir(env);
   const { values } = readSecrets(env, ['PLANT_STORE_TOKEN'], callerDir);
   return { token: values['PLANT_STORE_TOKEN'] || undefined, callerDir };
+}
+
+/** @returns the folder in which a command was called, to which its paths are relative */
+export function readCallerDir(env = process.env): string {
+  return env['PLANT_STORE_CALLER_DIR'] || process.cwd();
 }

@@ -18,6 +18,7 @@ describe('readConfig', () => {
       HOST: 'plants.example.org',
       PORT: '1001',
       BASE_URL: 'https://example.org/store',
+      CORS_ORIGINS: 'https://a.example.org, http://localhost:5173',
       LOG_LEVEL: 'warn',
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
       KEEP_ALIVE_TIMEOUT_MS: '1002',
@@ -60,6 +61,7 @@ describe('readConfig', () => {
         shutdownDelay: 1009,
         shutdownTimeout: 1010,
         trustedProxyHops: 11,
+        corsOrigins: ['https://a.example.org', 'http://localhost:5173'],
       },
       log: { level: 'warn' },
       tracing: { endpoint: 'http://collector:4318' },
@@ -137,6 +139,16 @@ describe('readConfig', () => {
     ['HOST', 'secret..org'],
     ['HOST', 'h'.repeat(254)],
     ['METRICS_TOKEN_SHA256', 'secret'],
+    ['CORS_ORIGINS', 'secret.example.org'],
+    ['CORS_ORIGINS', 'https://secret.example.org/'],
+    ['CORS_ORIGINS', 'https://secret.example.org/garden'],
+    ['CORS_ORIGINS', 'https://secret.example.org:443'],
+    ['CORS_ORIGINS', 'https://Secret.example.org'],
+    ['CORS_ORIGINS', 'https://*.secret.example.org'],
+    ['CORS_ORIGINS', 'https://me@secret.example.org'],
+    ['CORS_ORIGINS', '*,https://secret.example.org'],
+    ['CORS_ORIGINS', 'https://secret.example.org,'],
+    ['CORS_ORIGINS', 'null'],
     ['METRICS_TOKEN_SHA256', `${'ab'.repeat(32)}c`],
     ['METRICS_TOKEN_SHA256', `c${'ab'.repeat(32)}`],
     ['OIDC_ISSUER', 'http://localhost:80@secret.example.org'],
@@ -179,6 +191,16 @@ describe('readConfig', () => {
     const range = new RegExp(`^${name} must be .* from ${min} to ${max}`);
     expect(read(min - 1)).toThrow(min === 0 ? /must be/ : range);
     expect(read(max + 1)).toThrow(range);
+  });
+
+  it.each([
+    '*',
+    'https://garden.example.org',
+    'http://localhost:5173',
+    'http://[::1]:8080',
+    'capacitor://localhost',
+  ])('accepts the origin %s', (origin) => {
+    expect(readConfig({ CORS_ORIGINS: origin }).http.corsOrigins).toEqual([origin]);
   });
 
   it.each([

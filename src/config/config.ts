@@ -1,11 +1,22 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import { ConfigError } from './config-error.js';
 import { withPassword } from './database-url.js';
-import { bytes, databaseUrl, host, httpUrl, integer, issuerUrl, workers } from './parsers.js';
+import {
+  bytes,
+  databaseUrl,
+  host,
+  httpUrl,
+  integer,
+  issuerUrl,
+  origins,
+  workers,
+} from './parsers.js';
 import { readSecrets } from './secrets.js';
+import { problemsOfEnvironment, problemsOfFile } from './unknown-settings.js';
 
 /** The settings, read once at the start. Times are milliseconds, sizes are bytes. */
 export type Config = Readonly<z.output<typeof environment>>;
@@ -30,6 +41,7 @@ export const settings = z.object({
   HOST: host.default('127.0.0.1'),
   PORT: integer(0, 65535).default(3000),
   BASE_URL: httpUrl.optional(),
+  CORS_ORIGINS: origins.optional(),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
   KEEP_ALIVE_TIMEOUT_MS: integer(0, 600_000).default(65_000),
@@ -68,6 +80,12 @@ export const SECRET_SETTINGS = [
   'METRICS_TOKEN_SHA256',
 ] as const satisfies readonly (keyof typeof settings.shape)[];
 
+/** The names of all variables that are read. */
+const NAMES: readonly string[] = [
+  ...Object.keys(settings.shape),
+  ...SECRET_SETTINGS.map((name) => `${name}_FILE`),
+];
+
 /** A rule about two variables, checked only if both are valid by themselves. */
 const ruleFor = (name: string, other: string, message: string) => ({
   path: [name],
@@ -104,6 +122,8 @@ const environment = settings
       shutdownDelay: env.SHUTDOWN_DELAY_MS,
       shutdownTimeout: env.SHUTDOWN_TIMEOUT_MS,
       trustedProxyHops: env.TRUSTED_PROXY_HOPS,
+      /** Whose pages may read the responses; `*` for all. */
+      corsOrigins: env.CORS_ORIGINS ?? [],
     },
     log: { level: env.LOG_LEVEL },
     tracing: { endpoint: env.OTEL_EXPORTER_OTLP_ENDPOINT },
@@ -148,7 +168,9 @@ function processEnvironment(): NodeJS.ProcessEnv {
   if (existsSync('.env')) {
     const path = resolve('.env');
     try {
-      refuseCutValues(path, readFileSync(path, 'utf8'));
+      const text = readFileSync(path, 'utf8');
+      refuseCutValues(path, text);
+      refuseUnknownNames(path, text);
       process.loadEnvFile(path);
     } catch (error) {
       if (error instanceof ConfigError) throw error;
@@ -167,6 +189,20 @@ function refuseCutValues(path: string, text: string): void {
   if (cut !== null) {
     throw new ConfigError(`${cut[1]} in ${path} would be cut at a #: put its value in quotes`);
   }
+}
+
+/** A mistyped setting would have no effect, and nobody would notice. */
+function refuseUnknownNames(path: string, text: string): void {
+  const problems = problemsOfFile(path, Object.keys(parseEnv(text)), NAMES);
+  if (problems.length > 0) throw new ConfigError(problems.join('; '));
+}
+
+/**
+ * @param env the variables, by default those of the process
+ * @returns a sentence for each variable that looks like a setting, and is none
+ */
+export function unknownSettings(env = process.env): string[] {
+  return problemsOfEnvironment(Object.keys(env), NAMES);
 }
 
 /**

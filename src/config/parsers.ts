@@ -41,6 +41,23 @@ export const issuerUrl = withoutCredentials.refine((text) => {
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal);
 }, 'must be an https:// address');
 
+/** An app in a web view has an origin with a scheme of its own, such as capacitor://localhost. */
+const OTHER_ORIGIN = /^(?!https?:|file:|data:|null)[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+(?::\d+)?$/;
+
+/** A list of origins in the form in which browsers send them: any other form would never match. */
+export const origins: z.ZodType<readonly string[], string> = z
+  .string()
+  .transform((text) => text.split(',').map((origin) => origin.trim()))
+  .refine(
+    (list) =>
+      list.every((origin) => {
+        if (OTHER_ORIGIN.test(origin)) return true;
+        return /^https?:[^*]+$/.test(origin) && URL.parse(origin)?.origin === origin;
+      }) ||
+      (list.length === 1 && list[0] === '*'),
+    'must be *, or origins separated by commas, as browsers send them: in small letters, without a path, a slash at the end or a default port, such as https://garden.example.org',
+  );
+
 const HOST_NAME = /^[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)*\.?$/u;
 
 export const host = z

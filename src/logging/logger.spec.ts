@@ -74,6 +74,73 @@ describe('the log', () => {
     );
   });
 
+  describe('on a terminal has about a request', () => {
+    const entry = {
+      requestId: 'order-1',
+      method: 'POST',
+      route: '/plants',
+      status: 200,
+      duration: 1.2,
+      error: undefined,
+      token: 'greenhouse',
+    };
+    const textOf = async (fields: object, message = 'request') => {
+      Object.assign(process.stdout, { isTTY: true });
+      createLogger({ level: 'info' }).info({ ...entry, ...fields }, message);
+      await settled();
+      return stripVTControlCharacters(output).replace(/^\[\d\d:\d\d:\d\d\]: /, '');
+    };
+
+    it('status, method, path and duration first, and its id last', async () => {
+      expect(await textOf({})).toBe('200 POST /plants 1.2 ms, token greenhouse, request order-1\n');
+    });
+
+    it.each([
+      [200, 32],
+      [404, 33],
+      [499, 33],
+      [500, 31],
+      [503, 31],
+    ])('the status %d in the colour %d', async (status, colour) => {
+      process.env['FORCE_COLOR'] = '1';
+      try {
+        jest.resetModules();
+        ({ createLogger } = await import('./logger.js'));
+        Object.assign(process.stdout, { isTTY: true });
+        createLogger({ level: 'info' }).info({ ...entry, status }, 'request');
+        await settled();
+      } finally {
+        delete process.env['FORCE_COLOR'];
+      }
+      expect(output).toContain(`\u001b[${colour}m${status}\u001b[`);
+    });
+
+    it('its error, its worker and its trace', async () => {
+      expect(await textOf({ status: 400, error: 40005, worker: 2, traceId: 'ab' })).toBe(
+        '400 POST /plants 1.2 ms, error 40005, token greenhouse, worker 2, trace ab, request order-1\n',
+      );
+    });
+
+    it('no method and no duration if it could not be read', async () => {
+      const unread = {
+        method: undefined,
+        route: 'unparsed',
+        duration: undefined,
+        token: undefined,
+      };
+      expect(await textOf({ ...unread, status: 431, error: 43100 })).toBe(
+        '431 unparsed, error 43100, request order-1\n',
+      );
+    });
+
+    it('the cause of a fault of the service', async () => {
+      const text = await textOf({ status: 500, err: new Error('boom') }, 'An internal error.');
+      expect(text).toMatch(
+        /^500 POST \/plants 1\.2 ms, An internal error\., token .+\n[^]*Error: boom\n/,
+      );
+    });
+  });
+
   it('is written after a tenth of a second', () => {
     createLogger({ level: 'info' }).info('hello');
     jest.advanceTimersByTime(99);

@@ -1,7 +1,8 @@
-import { collectDefaultMetrics, Counter, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { version } from '../config/version.js';
 import { countLostEntries } from '../logging/logger.js';
 
-/** A registry with the metrics that every process has: those of Node, and of its log. */
+/** A registry with the metrics that every process has: those of Node and of its log, and the version. */
 export function createRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -14,6 +15,14 @@ export function createRegistry(): Registry {
       lost.inc(countLostEntries());
     },
   });
+  new Gauge({
+    name: 'plant_store_build_info',
+    help: 'Always 1, with the version of the service.',
+    labelNames: ['version'],
+    // The processes of one service have one version.
+    aggregator: 'first',
+    registers: [registry],
+  }).set({ version }, 1);
   return registry;
 }
 

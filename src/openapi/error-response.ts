@@ -5,7 +5,7 @@ import { ServiceError } from '../errors/service-error.js';
 
 /** @param errors the examples */
 export function errorResponse(
-  status: number | '5XX',
+  status: number,
   description: string,
   headers: NonNullable<Parameters<typeof ApiResponse>[0]['headers']>,
   errors: readonly ServiceError[],

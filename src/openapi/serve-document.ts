@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { SwaggerModule } from '@nestjs/swagger';
 import type { Application, NextFunction, Request, Response } from 'express';
+import { allowAllOrigins } from '../http/cors.js';
 import { securityHeaders } from '../http/security-headers.js';
 import { buildDocument, serversAt, type ApiDescription } from './document.js';
 
@@ -49,6 +50,7 @@ export function serveDocument(
     patchDocumentOnRequest: (request, response, shared) => {
       // A cache must not give one client the address that another one used.
       (response as Response).set('Cache-Control', 'no-store');
+      allowAllOrigins(response as Response);
       return { ...shared, servers: serversAt(baseUrl ?? addressOf(request as Request)) };
     },
     // The page of the library has no viewport for phones, and inline styles.

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { context, propagation } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
@@ -6,9 +5,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Logger } from 'pino';
-
-/** Beside the folder of the build, and beside `src`. */
-const PACKAGE_JSON = new URL('../../package.json', import.meta.url);
+import { version } from '../config/version.js';
 
 const LOG_INTERVAL_MS = 60_000;
 
@@ -24,7 +21,6 @@ export function createTracerProvider(endpoint: string, logger: Logger): TracerPr
     logger.warn({ err }, `Traces are lost: they cannot be sent to ${endpoint}.`);
   });
   const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces` });
-  const { version } = JSON.parse(readFileSync(PACKAGE_JSON, 'utf8')) as { version: string };
   return new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'plant-store', 'service.version': version }),
     spanProcessors: [new BatchSpanProcessor({ exporter })],

@@ -119,7 +119,12 @@ describe('the page of Swagger UI', () => {
     await page.locator('.execute').click();
     const help = page.getByRole('alert');
     await help.waitFor();
-    for (const words of ['Authorize', 'Logout', 'every start', './plant-store token create']) {
+    for (const words of [
+      'Authorize',
+      'Logout',
+      'token for development',
+      './plant-store token create',
+    ]) {
       expect(await help.innerText()).toContain(words);
     }
     await close();

@@ -30,13 +30,13 @@ const WITHOUT_RETRY_AFTER = 50302;
 
 const document = JSON.parse(readFileSync(join(ROOT, 'openapi.json'), 'utf8')) as Document;
 
-/** The responses of all operations, each status before a range such as 5XX. */
+/** The responses of all operations. */
 const describedResponses = Object.entries(document.paths).flatMap(([path, operations]) =>
   Object.entries(operations).flatMap(([method, { responses }]) =>
     Object.entries(responses).map(([status, { headers, content }]) => ({
       path: new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`),
       method: method.toUpperCase(),
-      status: new RegExp(`^${status.replace('XX', '\\d\\d')}$`),
+      status: new RegExp(`^${status}$`),
       headers,
       content,
       schemas: `#/paths/${encodeURIComponent(path.replaceAll('/', '~1'))}/${method}/responses/${status}/content`,
@@ -78,8 +78,10 @@ async function problemsOf(response: ReceivedResponse): Promise<string[]> {
   const isError = status >= 400;
   const [method, path] = request.split(/[ ?]/) as [string, string];
   const ofPath = describedResponses.filter((it) => it.path.test(path));
-  // Not in the document: 100 Continue, success on other paths, and HEAD, whose response has no body.
-  if (method === 'HEAD' || !(isError || (status >= 200 && ofPath.length > 0))) return [];
+  // Not in the document: 100 Continue, success on other paths, a preflight, and HEAD, whose response has no body.
+  const isPreflight = method === 'OPTIONS' && status === 204;
+  if (method === 'HEAD' || isPreflight || !(isError || (status >= 200 && ofPath.length > 0)))
+    return [];
   const ofOperation = ofPath.filter((it) => it.method === method);
   const isDescribed = (it: (typeof describedResponses)[number]) => it.status.test(String(status));
   // An error of another path has the header fields that an operation has with this status.

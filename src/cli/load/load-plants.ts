@@ -1,6 +1,7 @@
 import { accessSync, constants, createReadStream, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CommandError } from '../command-error.js';
+import { endBy } from '../interruption.js';
 import type { Streams } from '../streams.js';
 import { LoadProgress } from './load-progress.js';
 import { Load } from './load.js';
@@ -73,10 +74,7 @@ export async function loadPlants(options: LoadOptions, streams: Streams): Promis
   if (isDone || isInterrupted) streams.stderr.write(`${message}\n`);
   process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
   if (isInterrupted) {
-    // Process 1 of a container survives the signal.
-    process.exitCode = 1;
-    // Ends as by the signal, so that a script around the command ends, too.
-    process.kill(process.pid, interruption);
+    endBy(interruption!);
   } else if (!isDone) {
     throw failure === undefined || failure instanceof CommandError
       ? new CommandError(message, { cause: failure })

@@ -98,25 +98,34 @@ async function* readJsonLines(blocks: AsyncIterable<Buffer>): AsyncGenerator<Pla
   }
 }
 
+/** null: there is nothing between two commas. */
+type Values = (string | null)[];
+
 async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine> {
   let header: string[] | undefined;
+  let isHeaderQuoted = false;
   /** Carriage returns inside values, each of which csv-parse counts as a line. */
   let carriageReturns = 0;
   /** The number of the line after the last record, minus the empty lines before it. */
   let following = 1;
-  const options: Options<PlantLine, string[]> = {
+  const options: Options<PlantLine, Values> = {
     bom: true,
     // If csv-parse detected the line break from the first line, a different one would end up in a tag.
     record_delimiter: ['\r\n', '\n'],
     relax_column_count: true,
     skip_empty_lines: true,
     max_record_size: MAX_LINE_LENGTH,
-    on_record: (values: string[], info: InfoRecord): PlantLine | undefined => {
+    cast: (value, { quoting }) => {
+      if (header === undefined) isHeaderQuoted ||= quoting;
+      // A program that quotes every value cannot leave one out.
+      return value === '' && (!quoting || isHeaderQuoted) ? null : value;
+    },
+    on_record: (values: Values, info: InfoRecord): PlantLine | undefined => {
       const line = following + info.empty_lines;
       carriageReturns += values.join('').split('\r').length - 1;
       following = info.lines - carriageReturns + 1 - info.empty_lines;
       if (header !== undefined) return { line, end: info.bytes, ...readRow(header, values) };
-      header = checkHeader(values);
+      header = checkHeader(values.map((name) => name ?? ''));
       return undefined;
     },
   };
@@ -157,12 +166,12 @@ function noHeader(found: readonly string[] = []): CommandError {
   );
 }
 
-function readRow(header: string[], values: string[]): Pick<PlantLine, 'json' | 'problem'> {
+function readRow(header: string[], values: Values): Pick<PlantLine, 'json' | 'problem'> {
   if (values.length !== header.length) {
     return { problem: 'The line has not as many values as the header.' };
   }
   const valueOf = (column: string) => values[header.indexOf(column)];
-  const id = valueOf('id')!;
+  const id = valueOf('id') ?? '';
   // `1e3` and `5.0`, which JSON allows, are refused: a spreadsheet that writes 9.22337E+18 has rounded the id.
   if (parseInt64(id) === undefined) {
     const shown = JSON.stringify(id.slice(0, 40));
@@ -170,6 +179,6 @@ function readRow(header: string[], values: string[]): Pick<PlantLine, 'json' | '
       problem: `The id ${shown} is not a 64-bit integer in digits without leading zeros. Spreadsheets change long ids.`,
     };
   }
-  const rest = JSON.stringify({ name: valueOf('name'), tag: valueOf('tag') || undefined });
+  const rest = JSON.stringify({ name: valueOf('name') ?? '', tag: valueOf('tag') ?? undefined });
   return { json: `{"id":${id},${rest.slice(1)}` };
 }

@@ -8,7 +8,7 @@ darkScheme.addEventListener('change', applyScheme);
 applyScheme();
 
 const TOKEN_HELP =
-  'The token is missing or not valid. Press Authorize; if the page remembers an older token, press Logout there; then paste a current one, and press Authorize in the dialog. With the embedded database, every start of the service prints a new token, and the one before stops working. Otherwise, the operator of the service makes one: ./plant-store token create NAME';
+  'The token is missing or not valid. Press Authorize; if the page remembers an older token, press Logout there; then paste a current one, and press Authorize in the dialog. With the embedded database, every start of the service prints the token for development. Otherwise, the operator of the service makes one: ./plant-store token create NAME';
 
 const withProps =
   (props) =>

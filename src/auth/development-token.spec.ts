@@ -1,0 +1,126 @@
+import {
+  chmod,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
+import { openUnitDatabase, type UnitDatabase } from '../../test/setup/unit-database.js';
+import { AccessTokenEntity } from './access-token.entity.js';
+import { generateAccessToken } from './access-token.js';
+import { AccessTokensService } from './access-tokens.service.js';
+import { findDevelopmentToken, keepDevelopmentToken } from './development-token.js';
+
+describe('the token for development', () => {
+  let database: UnitDatabase;
+  let tokens: AccessTokensService;
+  let dataDir: string;
+  let file: string;
+  let warnings: string[];
+  let made: unknown[];
+
+  beforeAll(async () => {
+    database = await openUnitDatabase([AccessTokenEntity]);
+    tokens = new AccessTokensService(database.dataSource.getRepository(AccessTokenEntity));
+  });
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'plant-store-token-'));
+    file = join(dataDir, 'development-token');
+    warnings = [];
+    made = [];
+  });
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await rm(dataDir, { recursive: true });
+    await database.dataSource.query('TRUNCATE access_tokens');
+  });
+  afterAll(() => database.close());
+
+  const find = () =>
+    findDevelopmentToken(tokens, dataDir, {
+      info: (fields: object, text?: string) => made.push([fields, text]),
+      warn: (text: string) => warnings.push(text),
+    });
+
+  it('is the same at every start, in a file that only its owner can read', async () => {
+    const token = await find();
+    expect(await find()).toBe(token);
+    expect(await readFile(file, 'utf8')).toBe(`${token}\n`);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await readdir(dataDir)).toEqual(['development-token']);
+    expect(await tokens.findLive('development')).toHaveLength(1);
+    expect(warnings).toEqual([]);
+    const [{ id }] = (await tokens.list()) as [AccessTokenEntity];
+    expect(made).toEqual([
+      [{ token: 'development', tokenId: id }, 'Created the token development.'],
+    ]);
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['its file is removed', () => unlink(file)],
+    ['its file holds no token', () => writeFile(file, 'plantstore_')],
+    ['its file holds a token of another database', () => writeFile(file, generateAccessToken())],
+    ['its file is large', () => writeFile(file, ' '.repeat(2000), { flag: 'a' })],
+    ['others could read it', () => chmod(file, 0o604)],
+    ['the group could change it', () => chmod(file, 0o620)],
+    [
+      'it is revoked',
+      async () => tokens.revoke((await tokens.findLive('development')).map(({ id }) => id)),
+    ],
+    [
+      'its file belongs to another user',
+      async () => {
+        const { uid } = await stat(file);
+        jest.spyOn(process as { geteuid(): number }, 'geteuid').mockReturnValue(uid + 1);
+      },
+    ],
+  ])('is replaced, and no longer valid, if %s', async (_reason, change) => {
+    const old = await find();
+    await change();
+    const token = await find();
+    expect(token).not.toBe(old);
+    expect(await tokens.find(old)).toBeUndefined();
+    jest.restoreAllMocks();
+    expect(await find()).toBe(token);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await tokens.findLive('development')).toHaveLength(1);
+  });
+
+  it('is not read from a link that somebody has put there, and not written to it', async () => {
+    const target = join(dataDir, 'target');
+    await writeFile(target, await tokens.create('other'), { mode: 0o600 });
+    await symlink(target, file);
+    const token = await find();
+    expect(await readFile(target, 'utf8')).not.toContain(token);
+    expect(await readFile(file, 'utf8')).toBe(`${token}\n`);
+  });
+
+  it('is valid until the next start where it cannot be kept, and the reason is said', async () => {
+    await rm(dataDir, { recursive: true });
+    const token = await find();
+    expect(await tokens.find(token)).toBeDefined();
+    expect(warnings).toEqual([
+      `${file} cannot be written (ENOENT). The next start makes another token for development.`,
+    ]);
+    expect(() => keepDevelopmentToken(dataDir, token)).toThrow(
+      `${file} cannot be written (ENOENT).`,
+    );
+    dataDir = await mkdtemp(join(tmpdir(), 'plant-store-token-'));
+  });
+});

@@ -1,0 +1,93 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { StartError } from '../errors/start-error.js';
+import type { AccessTokensService } from './access-tokens.service.js';
+import { DEVELOPMENT, isWellFormedAccessToken } from './access-token.js';
+
+/** Permissions of users other than the owner. */
+const OTHERS = 0o077;
+
+/** Where the token for development is kept. */
+export function developmentTokenFile(dataDir: string): string {
+  return join(dataDir, 'development-token');
+}
+
+/**
+ * Finds the token for development of an embedded database, or makes one and keeps it in the data folder.
+ *
+ * @param log receives an entry when one is made, and the reason when it cannot be kept
+ */
+export async function findDevelopmentToken(
+  tokens: AccessTokensService,
+  dataDir: string,
+  log: Pick<Logger, 'info' | 'warn'>,
+): Promise<string> {
+  const kept = readDevelopmentToken(dataDir);
+  if (kept !== undefined && (await tokens.find(kept)) !== undefined) return kept;
+  let madeId = '';
+  const token = await tokens.createDevelopmentToken((_token, id) => {
+    madeId = id;
+  });
+  log.info({ token: DEVELOPMENT, tokenId: madeId }, `Created the token ${DEVELOPMENT}.`);
+  try {
+    keepDevelopmentToken(dataDir, token);
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    log.warn(`${error.message} The next start makes another token for development.`);
+  }
+  return token;
+}
+
+/** @returns undefined if there is none, or another user could have read or written it */
+function readDevelopmentToken(dataDir: string): string | undefined {
+  let file: number | undefined;
+  try {
+    // A data folder may be open to others, with the sticky bit: one of them could have put a link there.
+    file = openSync(
+      developmentTokenFile(dataDir),
+      constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+    );
+    const stats = fstatSync(file);
+    const isOwn = stats.uid === process.geteuid!() && (stats.mode & OTHERS) === 0;
+    if (!stats.isFile() || !isOwn || stats.size > MAX_SIZE) return undefined;
+    const token = readFileSync(file, 'utf8').trim();
+    return isWellFormedAccessToken(token) ? token : undefined;
+  } catch {
+    // The same as no file: a new one replaces it.
+    return undefined;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
+/** More than a token has. */
+const MAX_SIZE = 1024;
+
+/**
+ * Replaces the token for development, in a file that only this user can read.
+ *
+ * @throws StartError when it cannot be written
+ */
+export function keepDevelopmentToken(dataDir: string, token: string): void {
+  const path = developmentTokenFile(dataDir);
+  const next = `${path}.${process.pid}`;
+  try {
+    rmSync(next, { force: true });
+    // A new file: an old one would keep its owner and its permissions.
+    writeFileSync(next, `${token}\n`, { mode: 0o600, flag: 'wx', flush: true });
+    renameSync(next, path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new StartError(`${path} cannot be written (${code}).`, { cause: error });
+  }
+}

@@ -1,0 +1,83 @@
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { CommandError } from '../command-error.js';
+
+/**
+ * The file of an export. Under its name, there is always a whole export: an unfinished one has a name of its own, and replaces
+ * an earlier file when it is complete and on the disk.
+ */
+export class ExportFile {
+  private readonly target: string;
+  /** A device or a named pipe cannot be replaced. */
+  private readonly isRegular: boolean;
+  private readonly unfinished: string;
+  private readonly file: number;
+  private isOpen = true;
+
+  /** @throws CommandError when the file cannot be made */
+  constructor(readonly path: string) {
+    try {
+      const stats = statSync(path, { throwIfNoEntry: false });
+      // A link stays one.
+      this.target = stats === undefined ? path : realpathSync(path);
+      this.isRegular = stats?.isFile() ?? true;
+      // Two exports to one file do not write to the same one.
+      this.unfinished = this.isRegular ? `${this.target}.${process.pid}.part` : this.target;
+      this.file = openSync(this.unfinished, 'w');
+    } catch (error) {
+      throw this.notWritten(error);
+    }
+  }
+
+  /** @throws CommandError when not all of the data can be written */
+  write(data: Uint8Array): void {
+    try {
+      writeFileSync(this.file, data);
+    } catch (error) {
+      throw this.notWritten(error);
+    }
+  }
+
+  /** @throws CommandError when the file cannot be put on the disk */
+  finish(): void {
+    try {
+      if (!this.isRegular) return this.close();
+      fsyncSync(this.file);
+      this.close();
+      renameSync(this.unfinished, this.target);
+      const folder = openSync(dirname(this.target), 'r');
+      fsyncSync(folder);
+      closeSync(folder);
+    } catch (error) {
+      throw this.notWritten(error);
+    }
+  }
+
+  /** Leaves the file as it was before. */
+  discard(): void {
+    this.close();
+    if (this.isRegular) rmSync(this.unfinished, { force: true });
+  }
+
+  private close(): void {
+    if (this.isOpen) closeSync(this.file);
+    this.isOpen = false;
+  }
+
+  private notWritten(cause: unknown): CommandError {
+    const { code } = cause as NodeJS.ErrnoException;
+    return new CommandError(
+      `${this.path} cannot be written (${code}). Name a file in a folder of your own, on a disk with room.`,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,69 @@
+import { resolve } from 'node:path';
+import type { DatabaseConfig } from '../../config/config.js';
+import {
+  describeDatabaseError,
+  isDatabaseError,
+  isUnavailable,
+} from '../../database/postgres-errors.js';
+import { withSnapshot } from '../../database/snapshot.js';
+import { CommandError } from '../command-error.js';
+import { untilInterrupted } from '../interruption.js';
+import { isTerminal, writeChunk, type Streams } from '../streams.js';
+import { ExportFile } from './export-file.js';
+import type { ExportFormat } from './export-format.js';
+import { ExportProgress } from './export-progress.js';
+
+export interface ExportOptions {
+  /** undefined for standard output. */
+  readonly file: string | undefined;
+  readonly format: ExportFormat;
+  /** The folder of relative paths. */
+  readonly callerDir: string;
+}
+
+/**
+ * Writes all plants that are stored at the beginning.
+ *
+ * @throws CommandError when not all of them are written: standard output then has a part of them, and a file is as before
+ */
+export async function exportPlants(
+  config: DatabaseConfig,
+  { file, format, callerDir }: ExportOptions,
+  { stdout, stderr }: Streams,
+): Promise<void> {
+  const output = file === undefined ? undefined : new ExportFile(resolve(callerDir, file));
+  // A bar in the middle of the plants would be read by nobody.
+  const hasProgress = output !== undefined || !isTerminal(stdout);
+  let progress: ExportProgress | undefined;
+  try {
+    await withSnapshot(config, async (snapshot) => {
+      // Counting takes a part of the time of the export, so it is done only for a person.
+      const total =
+        hasProgress && stderr.isTTY === true ? await snapshot.count('plants') : undefined;
+      progress = new ExportProgress(hasProgress ? stderr : undefined, format.isCsv, total);
+      const writeAll = async () => {
+        for await (const chunk of snapshot.copy(format.sql)) {
+          if (output === undefined) await writeChunk(stdout, chunk);
+          else output.write(chunk);
+          progress!.written(chunk);
+        }
+      };
+      await untilInterrupted(writeAll());
+    });
+    output?.finish();
+    progress!.stop();
+    stderr.write(`${progress!.summary}.\n`);
+  } catch (error) {
+    progress?.stop();
+    output?.discard();
+    if (!isDatabaseError(error) && !isUnavailable(error)) throw error;
+    const outcome =
+      output === undefined
+        ? 'What was written is not complete.'
+        : `${output.path} was not written.`;
+    throw new CommandError(
+      `Not all plants could be read: ${describeDatabaseError(error)}. ${outcome}`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,61 @@
+import type { Writable } from 'node:stream';
+import { count, formatNumber, ProgressBar, timeLeft, type Progress } from '../progress-bar.js';
+import { RowCounter } from './row-counter.js';
+
+export class ExportProgress implements Progress {
+  private readonly startedAt = performance.now();
+  private readonly counter: RowCounter;
+  private readonly bar: ProgressBar | undefined;
+
+  /**
+   * @param stderr undefined: nothing is shown
+   * @param isCsv the format of the data
+   * @param total the number of plants; undefined if it is not known
+   */
+  constructor(
+    stderr: (Writable & { readonly isTTY?: boolean }) | undefined,
+    isCsv: boolean,
+    private readonly total: number | undefined,
+  ) {
+    this.counter = new RowCounter(isCsv);
+    this.bar = stderr && new ProgressBar(stderr, this);
+  }
+
+  get summary(): string {
+    return `${count(this.plants, 'plant')} exported, in ${this.seconds.toFixed(1)} s`;
+  }
+
+  get share(): number | undefined {
+    return this.total === undefined ? undefined : this.plants / Math.max(1, this.total);
+  }
+
+  get parts(): string[] {
+    const { share, seconds, plants } = this;
+    const parts = [`${formatNumber(plants)} exported`];
+    if (share !== undefined && share > 0 && seconds > 1) {
+      parts.push(timeLeft((seconds * (1 - share)) / share));
+    }
+    if (share !== undefined) parts.push(`${Math.floor(100 * share)} %`);
+    if (seconds > 0) parts.push(`${formatNumber(plants / seconds)} a second`);
+    return parts;
+  }
+
+  /** The data was written. */
+  written(data: Uint8Array): void {
+    this.counter.add(data);
+  }
+
+  /** Shows the final count in the bar, then ends the bar. */
+  stop(): void {
+    this.bar?.stop();
+  }
+
+  /** The header of CSV may not be written yet. */
+  private get plants(): number {
+    return Math.max(0, this.counter.count);
+  }
+
+  private get seconds(): number {
+    return (performance.now() - this.startedAt) / 1000;
+  }
+}

@@ -1,0 +1,72 @@
+import { expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { readFileSync } from 'node:fs';
+import { problemsOfEnvironment, problemsOfFile } from './unknown-settings.js';
+
+const SETTINGS = [
+  'PORT',
+  'DATABASE_URL',
+  'DATABASE_URL_FILE',
+  'DATABASE_POOL_SIZE',
+  'BODY_LIMIT',
+  'NODE_ENV',
+];
+
+it.each([
+  ['DATABSE_URL', ': did you mean DATABASE_URL?'],
+  ['DATABASEURL', ': did you mean DATABASE_URL?'],
+  ['database_url', ': did you mean DATABASE_URL?'],
+  ['BODYLIMIT', ': did you mean BODY_LIMIT?'],
+  ['PROT', '; .env.example has all settings'],
+  ['PORTS', ': did you mean PORT?'],
+  ['MY_FLAG', '; .env.example has all settings'],
+])('%s in a file is no setting%s', (name, hint) => {
+  expect(problemsOfFile('.env', ['PORT', name], SETTINGS)).toEqual([
+    `${name} in .env is no setting${hint}`,
+  ]);
+});
+
+it('names every wrong variable of a file', () => {
+  expect(problemsOfFile('.env', ['PORTS', 'A'], SETTINGS)).toHaveLength(2);
+});
+
+it('says that a variable of the commands is not read from a file', () => {
+  expect(problemsOfFile('.env', ['PLANT_STORE_TOKEN'], SETTINGS)).toEqual([
+    'PLANT_STORE_TOKEN in .env is not read: set it in the environment of the command',
+  ]);
+});
+
+it('accepts in a file what libraries and Docker Compose read', () => {
+  const compose = readFileSync('docker-compose.yml', 'utf8');
+  const names = [...compose.matchAll(/\$\{(\w+)/g)].map(([, name]) => name!);
+  expect(parse(compose)).toHaveProperty('services');
+  expect(names).toContain('POSTGRES_PASSWORD');
+  const others = ['OTEL_SERVICE_NAME', 'PGSSLMODE', 'COMPOSE_PROFILES', 'TZ', 'NODE_OPTIONS'];
+  const settings = [...SETTINGS, 'LOG_LEVEL', 'METRICS_TOKEN_SHA256'];
+  expect(problemsOfFile('.env', [...names, ...others], settings)).toEqual([]);
+});
+
+it.each([
+  ['DATABASE_POOL', ': did you mean DATABASE_POOL_SIZE?'],
+  ['DATABASE_URI', ': did you mean DATABASE_URL?'],
+  ['CORS_ORIGIN', '; .env.example has all settings'],
+  ['BODY_LIMITS', ': did you mean BODY_LIMIT?'],
+  ['OIDC_CLIENT_ID', '; .env.example has all settings'],
+])('%s in the environment is no setting', (name, hint) => {
+  expect(problemsOfEnvironment([name], SETTINGS)).toEqual([
+    `The variable ${name} is no setting, and changes nothing${hint}`,
+  ]);
+});
+
+it.each([
+  'PATH',
+  'DATABASE_URL',
+  'PLANT_STORE_PORT_3000_TCP_ADDR',
+  'DATABASE_SERVICE_HOST',
+  'DATABASE_SERVICE_PORT_POSTGRES',
+  'DATABASE_PORT',
+  'DATABASE_PORT_5432_TCP_ADDR',
+  'MAX_MEMORY',
+])('%s in the environment belongs to another program, or is a setting', (name) => {
+  expect(problemsOfEnvironment([name], SETTINGS)).toEqual([]);
+});

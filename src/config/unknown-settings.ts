@@ -1,0 +1,64 @@
+import { closest, distance } from 'fastest-levenshtein';
+
+/** Variables that a file `.env` may have for programs other than the service: Docker Compose and the libraries. */
+const OF_OTHERS =
+  /^(?:(?:PG|OTEL_|NODE_|COMPOSE_|DOCKER_)[A-Z0-9_]+|POSTGRES_PASSWORD|GRAFANA_PASSWORD|TZ)$/;
+
+/** Variables that commands read from the environment, and not from a file `.env`. */
+const OF_COMMANDS = ['PLANT_STORE_TOKEN', 'PLANT_STORE_TOKEN_FILE', 'PLANT_STORE_URL'];
+
+/** How the names of settings begin that no other program is likely to use. */
+const OURS =
+  /^(?:AUTH_FAILURES|BASE_URL|BODY_LIMIT|CORS_|DATABASE_|DATA_DIR|IDLE_TIMEOUT|KEEP_ALIVE|MAX_CONNECTIONS|MAX_PENDING|METRICS_TOKEN|OIDC_|READINESS|SHUTDOWN|TRUSTED_PROXY)/;
+
+/** Variables that Kubernetes and Docker set for a service with a name such as "database". */
+const OF_LINKS = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP)(?:_\w+)?)?)$/;
+
+/** Of the length of a name: more different letters are another word. */
+const MAX_DISTANCE = 0.4;
+
+/**
+ * @param names of the variables in a file `.env`
+ * @param settings all names of settings
+ * @returns a sentence for each variable that is no setting, and that no other program reads
+ */
+export function problemsOfFile(
+  path: string,
+  names: readonly string[],
+  settings: readonly string[],
+): string[] {
+  const unknown = names.filter((name) => !settings.includes(name));
+  return unknown.flatMap((name) => {
+    if (OF_COMMANDS.includes(name)) {
+      return `${name} in ${path} is not read: set it in the environment of the command`;
+    }
+    return OF_OTHERS.test(name) ? [] : `${name} in ${path} is no setting${hint(name, settings)}`;
+  });
+}
+
+/**
+ * @param names of the variables in the environment, where most belong to other programs
+ * @param settings all names of settings
+ * @returns a sentence for each variable that looks like a setting, and is none
+ */
+export function problemsOfEnvironment(
+  names: readonly string[],
+  settings: readonly string[],
+): string[] {
+  return names
+    .filter((name) => OURS.test(name) && !OF_LINKS.test(name) && !settings.includes(name))
+    .map(
+      (name) => `The variable ${name} is no setting, and changes nothing${hint(name, settings)}`,
+    );
+}
+
+function hint(name: string, settings: readonly string[]): string {
+  const upper = name.toUpperCase();
+  const nearest =
+    settings.find((setting) => setting === upper) ??
+    settings.find((setting) => setting.startsWith(`${upper}_`)) ??
+    closest(upper, settings);
+  return nearest.startsWith(upper) || distance(upper, nearest) <= MAX_DISTANCE * nearest.length
+    ? `: did you mean ${nearest}?`
+    : '; .env.example has all settings';
+}

@@ -1,0 +1,37 @@
+import cors from 'cors';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
+
+/** Browsers keep the response to a preflight for at most two hours. */
+const MAX_AGE_SECONDS = 7200;
+
+/**
+ * A middleware that lets pages of other origins read the responses, errors included.
+ *
+ * @param origins as browsers send them in `Origin`, or `*` for all
+ */
+export function allowOrigins(origins: readonly string[]): RequestHandler {
+  return cors({
+    origin: origins.includes('*') ? '*' : [...origins],
+    methods: ['GET', 'HEAD', 'POST'],
+    allowedHeaders: ['Authorization', 'Content-Type'],
+    exposedHeaders: ['Retry-After', 'X-Request-Id'],
+    maxAge: MAX_AGE_SECONDS,
+    // It would also end the ones from origins that are not allowed, with 204.
+    preflightContinue: true,
+  });
+}
+
+/** A middleware that answers the preflights from allowed origins. To all others, OPTIONS is a method like any other. */
+export function answerPreflight(request: Request, response: Response, next: NextFunction): void {
+  const { origin, 'access-control-request-method': method } = request.headers;
+  const isPreflight = request.method === 'OPTIONS' && origin !== undefined && method !== undefined;
+  if (!isPreflight || !response.hasHeader(ALLOW_ORIGIN)) return next();
+  response.status(204).end();
+}
+
+/** Lets pages of all origins read a response that is no secret. */
+export function allowAllOrigins(response: Response): void {
+  response.set(ALLOW_ORIGIN, '*');
+}
+
+const ALLOW_ORIGIN = 'Access-Control-Allow-Origin';

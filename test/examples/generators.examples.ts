@@ -1,0 +1,90 @@
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ROOT, runProgram } from '../setup/command.js';
+import { startService, type TestService } from '../setup/service.js';
+
+const BIN = join(ROOT, 'node_modules/.bin');
+
+const OPTIONS = {
+  strict: true,
+  noUncheckedIndexedAccess: true,
+  target: 'es2024',
+  lib: ['es2024', 'dom'],
+  module: 'nodenext',
+  types: ['node'],
+  // Those of the libraries are not the client's.
+  skipLibCheck: true,
+  outDir: 'built',
+};
+
+describe('the generated clients of docs/generated-clients.md', () => {
+  let service: TestService;
+  let guide: string;
+  let folder: string;
+
+  beforeAll(async () => {
+    service = await startService();
+    guide = await readFile(join(ROOT, 'docs/generated-clients.md'), 'utf8');
+  });
+  beforeEach(async () => {
+    await service.database.query('TRUNCATE plants');
+    folder = await mkdtemp(join(tmpdir(), 'plant-store-generated-'));
+    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    await cp(join(ROOT, 'openapi.json'), join(folder, 'openapi.json'));
+    await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+    await writeFile(join(folder, 'exact-id.ts'), codeIn(guide, 'ts exact-id.ts'));
+    const config = { compilerOptions: OPTIONS, include: ['*.ts', 'plant-store'] };
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+  afterAll(() => service.close());
+
+  /** The first code block of a kind in a text. */
+  const codeIn = (text: string, kind: string) =>
+    text.split(`\n\`\`\`${kind}\n`)[1]!.split('\n```')[0]!;
+
+  const run = async (program: string, ...args: string[]) => {
+    const command = runProgram(
+      program,
+      args,
+      {
+        PATH: `${BIN}${delimiter}${process.env['PATH']}`,
+        PLANT_STORE_URL: service.url,
+        PLANT_STORE_TOKEN: service.token,
+      },
+      folder,
+    );
+    const exitCode = await command.exit();
+    return { exitCode, output: command.stdout + command.stderr };
+  };
+
+  /** Generates a client, checks its types, and runs the code that the guide has for it. */
+  const generateAndRun = async (generator: string, edit = (code: string) => code) => {
+    const section = guide.split(`\n## ${generator}\n`)[1]!.split('\n## ')[0]!;
+    // The packages are installed, so that no test downloads one.
+    const command = codeIn(section, 'sh').replace('npx ', '');
+    expect(await run('/bin/sh', '-c', command)).toMatchObject({ exitCode: 0 });
+    await writeFile(join(folder, 'client.ts'), edit(codeIn(section, 'ts')));
+    expect(await run(join(BIN, 'tsc'))).toEqual({ exitCode: 0, output: '' });
+    return run(process.execPath, 'built/client.js');
+  };
+
+  it.each(['openapi-typescript and openapi-fetch', '@hey-api/openapi-ts', 'oazapfts'])(
+    '%s: is generated, fits its types, and stores the largest id',
+    async (generator) => {
+      expect(await generateAndRun(generator)).toEqual({ exitCode: 0, output: 'Acer negundo\n' });
+      expect(await service.storedPlants()).toEqual([
+        { id: '9223372036854775807', name: 'Acer negundo', tag: 'Acer' },
+      ]);
+    },
+  );
+
+  it('@hey-api/openapi-ts: sends a bigint as text, which is refused', async () => {
+    const asBigInt = (code: string) => code.replace(/exactId\((.*?)\)/, '$1 as unknown as number');
+    const { output } = await generateAndRun('@hey-api/openapi-ts', asBigInt);
+    expect(output).toMatch(/^40005: /);
+    expect(await service.storedPlants()).toEqual([]);
+  });
+});

@@ -1,0 +1,34 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ROOT, runProgram } from '../setup/command.js';
+import { startService, type TestService } from '../setup/service.js';
+
+describe('the samples of the README', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  beforeEach(() => service.database.query('TRUNCATE plants'));
+  afterAll(() => service.close());
+
+  it.each([
+    ['js', process.execPath, ['--input-type=module', '--eval']],
+    ['python', 'python3', ['-c']],
+  ])(
+    'in %s stores the largest id exactly, and prints the response',
+    async (kind, program, args) => {
+      const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
+      const code = readme.split(`\n\`\`\`${kind}\n`)[1]!.split('\n```')[0]!;
+      // The test's service has another port.
+      const here = code.replace('http://127.0.0.1:3000', service.url);
+      const command = runProgram(program, [...args, here], { PLANT_STORE_TOKEN: service.token });
+      expect([await command.exit(), command.stderr]).toEqual([0, '']);
+      expect(command.stdout).toContain('"Acer negundo"');
+      expect(await service.storedPlants()).toEqual([
+        { id: '9223372036854775807', name: 'Acer negundo', tag: null },
+      ]);
+    },
+  );
+});
