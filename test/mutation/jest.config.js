@@ -1,0 +1,12 @@
+import { unit } from '../jest.config.js';
+
+/** The unit tests, which detect a mutant in milliseconds. */
+export default {
+  ...unit,
+  runner: '<rootDir>/test/mutation/runner.js',
+  testEnvironment: '<rootDir>/test/mutation/environment.js',
+  // A mutant often makes a test wait for what never comes. On an idle machine, the slowest test takes a second.
+  testTimeout: 4000,
+  roots: ['<rootDir>/src', '<rootDir>/test'],
+  testRegex: 'src/.*\\.spec\\.ts$',
+};

@@ -1,0 +1,96 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+
+/** The root of the project, where npm and its scripts run: some programs run this file from a build of their own. */
+export const ROOT = process.cwd();
+
+/** Programs start a quarter faster with the code that V8 compiled for an earlier one. */
+const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/plant-store/compiled');
+
+/** Where each process writes which lines it ran, if coverage is measured. */
+const COVERAGE = process.env['NODE_V8_COVERAGE'];
+
+/** A command in a process of its own, as an operator runs it. */
+export interface Command {
+  readonly process: ChildProcessByStdio<null, Readable, Readable>;
+  /** The output so far. */
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Waits until `pattern` appears on standard output or standard error. */
+  waitFor(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Waits for the end of the process, and returns its exit code. */
+  exit(): Promise<number | null>;
+}
+
+/**
+ * @param args the script in dist/ and its arguments
+ * @param cwd the working folder, where a file `.env` is looked for
+ */
+export function runCommand(
+  [script, ...args]: string[],
+  env: Record<string, string> = {},
+  cwd = ROOT,
+): Command {
+  return runProgram(process.execPath, [join(ROOT, script!), ...args], env, cwd);
+}
+
+/** @returns environment variables with which a command, and each process that it starts, runs a script before its own */
+export function runBefore(script: string): Record<string, string> {
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
+}
+
+/** @param cwd the working directory, by default the root of the project */
+export function runProgram(
+  file: string,
+  args: string[],
+  env: Record<string, string> = {},
+  cwd = ROOT,
+): Command {
+  const child = spawn(file, args, {
+    cwd,
+    // Not the whole environment of the test, in which DATABASE_URL may be set.
+    env: {
+      PATH: process.env['PATH'],
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
+      ...(COVERAGE !== undefined && { NODE_V8_COVERAGE: COVERAGE }),
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const exited = once(child, 'close') as Promise<[number | null]>;
+  return {
+    process: child,
+    get stdout() {
+      return stdout;
+    },
+    get stderr() {
+      return stderr;
+    },
+    async waitFor(pattern) {
+      for (;;) {
+        const match = pattern.exec(stdout) ?? pattern.exec(stderr);
+        if (match !== null) return match;
+        const output = new AbortController();
+        const ended = await Promise.race([
+          ...[child.stdout, child.stderr].map((stream) =>
+            once(stream, 'data', { signal: output.signal }).then(() => false),
+          ),
+          exited.then(() => true),
+        ]);
+        output.abort();
+        if (ended && !pattern.test(stdout) && !pattern.test(stderr)) {
+          throw new Error(
+            `The command ended before it wrote ${String(pattern)}: ${stdout}${stderr}`,
+          );
+        }
+      }
+    },
+    exit: async () => (await exited)[0],
+  };
+}
