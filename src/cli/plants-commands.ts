@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { readCallerDir, readClientConfig } from '../config/client-config.js';
+import { PLANT_FIELDS } from '../plants/plant-fields.js';
 import { CommandError } from './command-error.js';
 import { FORMATS, formatOf } from './export/export-format.js';
 import { endBy, Interruption } from './interruption.js';
@@ -16,7 +17,7 @@ export function addPlantsCommands(
   program
     .command('load')
     .description(
-      'send all plants of a file to a service: CSV with the header id,name,tag, or NDJSON (a plant on each line)',
+      `send all plants of a file to a service: CSV with the header ${PLANT_FIELDS.join()}, or NDJSON (a plant on each line)`,
     )
     .argument('<file>', 'the file; - for standard input')
     .addOption(

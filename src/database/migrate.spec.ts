@@ -79,7 +79,7 @@ describe('migrate', () => {
     'goes on with a warning where the database has no such lock (%s)',
     async (code) => {
       await start(emptyDatabase({ [LOCK]: () => ({ error: { code, message: 'no locks here' } }) }));
-      expect(await migrate(configFor(), log, LIMIT_MS)).toHaveLength(2);
+      expect(await migrate(configFor(), log, LIMIT_MS)).toHaveLength(MIGRATIONS.length / 2);
       expect(stepsOf(server)).toEqual(
         expect.arrayContaining(['lock', 'ROLLBACK TO SAVEPOINT before_lock', ...MIGRATIONS]),
       );

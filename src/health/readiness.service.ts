@@ -6,6 +6,7 @@ import { schemaProblem, type NeededPrivilege } from '../database/schema-problem.
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { LifecycleService } from '../http/lifecycle.service.js';
+import { PLANT_FIELDS } from '../plants/plant-fields.js';
 import { PlantEntity } from '../plants/plant.entity.js';
 
 /**
@@ -13,8 +14,8 @@ import { PlantEntity } from '../plants/plant.entity.js';
  * succeed, and only the last use is not recorded.
  */
 const NEEDED: readonly NeededPrivilege[] = [
-  { entity: PlantEntity, privilege: 'SELECT', columns: ['id', 'name', 'tag'] },
-  { entity: PlantEntity, privilege: 'INSERT', columns: ['id', 'name', 'tag'] },
+  { entity: PlantEntity, privilege: 'SELECT', columns: PLANT_FIELDS },
+  { entity: PlantEntity, privilege: 'INSERT', columns: PLANT_FIELDS },
   // For the lock on a plant that is sent again.
   { entity: PlantEntity, privilege: 'UPDATE', columns: ['name'] },
   {

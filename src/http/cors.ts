@@ -1,5 +1,6 @@
 import cors from 'cors';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import { METHODS } from './methods.js';
 
 /** Browsers keep the response to a preflight for at most two hours. */
 const MAX_AGE_SECONDS = 7200;
@@ -12,7 +13,7 @@ const MAX_AGE_SECONDS = 7200;
 export function allowOrigins(origins: readonly string[]): RequestHandler {
   return cors({
     origin: origins.includes('*') ? '*' : [...origins],
-    methods: ['GET', 'HEAD', 'POST'],
+    methods: METHODS,
     allowedHeaders: ['Authorization', 'Content-Type'],
     exposedHeaders: ['Retry-After', 'X-Request-Id'],
     maxAge: MAX_AGE_SECONDS,

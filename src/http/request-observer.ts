@@ -11,6 +11,7 @@ import type { ServiceError } from '../errors/service-error.js';
 import { PINO_LOGGER } from '../logging/logging.module.js';
 import { startRequestSpan, withRequestSpan } from '../tracing/tracing.js';
 import { CauseLog } from './cause-log.js';
+import { METHODS } from './methods.js';
 import { noSniff } from './security-headers.js';
 import { whenClosed } from './when-closed.js';
 
@@ -20,8 +21,6 @@ const UNPARSED_EVENT = 'unparsed';
 /** From a millisecond to the default of REQUEST_TIMEOUT_MS. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Every other method is labelled "other": clients must not be able to create labels. */
-const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST']);
 const UNMATCHED = 'unmatched';
 const UNPARSED = 'unparsed';
 
@@ -79,10 +78,9 @@ export class RequestObserver {
       const error = sentError(response);
       // 499: the client closed the connection before the response began.
       const status = response.headersSent ? response.statusCode : 499;
-      this.durations.observe(
-        { route, method: KNOWN_METHODS.has(request.method) ? request.method : 'other', status },
-        milliseconds / 1000,
-      );
+      // Clients must not be able to create labels.
+      const method = METHODS.includes(request.method) ? request.method : 'other';
+      this.durations.observe({ route, method, status }, milliseconds / 1000);
       const entry = {
         requestId,
         method: request.method,

@@ -19,7 +19,7 @@ rounded before it is sent, and the service cannot notice. Keep ids as \`BigInt\`
 
 ## Retries
 
-The same plant (same id, name and tag) may be sent any number of times, and is stored once. After a timeout, a lost
+The same plant, with the same fields, may be sent any number of times, and is stored once. After a timeout, a lost
 connection, 429 or 503, send the same request again, never with another id. If the response has \`Retry-After\`, wait that
 many seconds.
 

@@ -18,7 +18,7 @@ export class PlantsController {
     operationId: 'createPlant',
     summary: 'Store a plant',
     description:
-      'Stores the plant, once and for good. Sending the same plant again (same id, name and tag) gets 200 and stores nothing new, so retrying is safe. An id that belongs to a different plant is refused with error 40006.',
+      'Stores the plant, once and for good. Sending the same plant again, with the same fields, gets 200 and stores nothing new, so retrying is safe. An id that belongs to a different plant is refused with error 40006.',
   })
   @ApiBody({
     type: NewPlant,

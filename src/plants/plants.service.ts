@@ -36,7 +36,7 @@ export class PlantsService {
   }
 
   /**
-   * Stores a plant, once. The same plant again (same id, name and tag) is a success that stores nothing.
+   * Stores a plant, once. The same plant again, with the same fields, is a success that stores nothing.
    *
    * @throws ServiceError idTaken when the id belongs to a different plant; databaseUnavailable, overloaded
    */

@@ -1,4 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check';
+import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
 import {
   anyDeepValue,
   anyHostileTree,
@@ -33,14 +34,16 @@ export function anyBody(limit: number): Arbitrary<Buffer> {
   );
 }
 
-/** Objects and arrays instead of the id, the name and the tag, some of them or all. */
+/** Objects and arrays instead of the values of a plant, some of them or all. */
 const treesInFields = fc
   .tuple(
-    fc.oneof(fc.constant('1'), anyHostileTree),
-    fc.oneof(fc.constant('"a"'), anyHostileTree),
-    fc.oneof(fc.constant('"b"'), anyHostileTree),
+    ...PLANT_FIELDS.map((field) =>
+      fc
+        .oneof(fc.constant(field === 'id' ? '1' : '"a"'), anyHostileTree)
+        .map((value) => `"${field}":${value}`),
+    ),
   )
-  .map(([id, name, tag]) => `{"id":${id},"name":${name},"tag":${tag}}`);
+  .map((fields) => `{${fields.join()}}`);
 
 const mostly = (usual: Arbitrary<string>) =>
   fc.oneof({ weight: 20, arbitrary: usual }, { weight: 1, arbitrary: anyValue });
@@ -54,14 +57,20 @@ const sometimes = <Value>(percent: number, value: Arbitrary<Value>) =>
 
 const unknownName = fc.oneof(fc.constantFrom('"x"', '"ID"', '"access_token"'), anyName);
 
+const OPTIONAL = PLANT_FIELDS.filter((field) => field !== 'id' && field !== 'name');
+
+const quoted = (name: string) => `"${name}"`;
+
 /** Some members of a plant, perhaps a known one twice, in any order. */
 const members = fc
   .tuple(
     sometimes(95, fc.tuple(fc.constantFrom('"id"', '"\\u0069d"'), mostly(anyNumber))),
     sometimes(95, fc.tuple(fc.constantFrom('"name"', '"n\\u0061me"'), mostly(anyString))),
-    sometimes(50, fc.tuple(fc.constant('"tag"'), mostly(anyString))),
-    sometimes(5, fc.tuple(fc.constantFrom('"id"', '"tag"', '"name"'), anyValue)),
+    sometimes(5, fc.tuple(fc.constantFrom(...PLANT_FIELDS.map(quoted)), anyValue)),
     sometimes(25, fc.tuple(unknownName, anyValue)),
+    ...OPTIONAL.map((field) =>
+      sometimes(50, fc.tuple(fc.constant(quoted(field)), mostly(anyString))),
+    ),
   )
   .map((some) => some.filter((member) => member !== undefined))
   .chain((some) => fc.shuffledSubarray(some, { minLength: some.length }));

@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { expect } from '@jest/globals';
+import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
 import { verdictOn, type ExpectedPlant, type Verdict } from './contract-oracle.js';
 import type { RawResponse } from '../setup/http/raw-http.js';
 import type { TestService } from '../setup/service/service.js';
@@ -15,9 +17,9 @@ export class Model {
     const verdict = this.verdictOn(body);
     const json = JSON.parse(Buffer.from(text, 'latin1').toString('utf8')) as { message: string };
     if ('plant' in verdict) {
-      const { id, name, tag } = verdict.plant;
-      const plant = tag === null ? { name } : { name, tag };
-      expect({ status, json }).toEqual({ status: 200, json: plant });
+      const { id, ...texts } = verdict.plant;
+      const sent = Object.entries(texts).filter(([, text]) => text !== null);
+      expect({ status, json }).toEqual({ status: 200, json: Object.fromEntries(sent) });
       this.plants.set(id, verdict.plant);
       return;
     }
@@ -36,8 +38,7 @@ export class Model {
     if (!('plant' in verdict)) return verdict;
     const { plant } = verdict;
     const stored = this.plants.get(plant.id) ?? plant;
-    const isSame = stored.name === plant.name && stored.tag === plant.tag;
-    return isSame ? verdict : { error: 40006 };
+    return isDeepStrictEqual(stored, plant) ? verdict : { error: 40006 };
   }
 }
 
@@ -51,15 +52,15 @@ export async function expectRows(
   { database }: TestService,
   plants: readonly ExpectedPlant[],
 ): Promise<void> {
-  const rows = await database.query(
-    `SELECT id::text AS id, encode(convert_to(name, 'UTF8'), 'hex') AS name,
-       encode(convert_to(tag, 'UTF8'), 'hex') AS tag
-     FROM plants ORDER BY plants.id`,
+  const columns = PLANT_FIELDS.map(
+    (field) => `encode(convert_to(${field}::text, 'UTF8'), 'hex') AS ${field}`,
   );
-  const hex = (text: string) => Buffer.from(text, 'utf8').toString('hex');
+  const rows = await database.query(`SELECT ${columns.join()} FROM plants ORDER BY plants.id`);
+  const hex = (text: string | null) =>
+    text === null ? null : Buffer.from(text, 'utf8').toString('hex');
   expect(rows).toEqual(
     plants
       .toSorted((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1))
-      .map(({ id, name, tag }) => ({ id, name: hex(name), tag: tag === null ? null : hex(tag) })),
+      .map((plant) => Object.fromEntries(PLANT_FIELDS.map((field) => [field, hex(plant[field])]))),
   );
 }

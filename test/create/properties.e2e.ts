@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import type { NewPlant } from '../../src/plants/dto/plant.js';
 import { anyBody } from './arbitrary-bodies.js';
 import { anyInt64, anyStorableText } from './arbitrary-json.js';
 import { anyHistory, anyHistoryWithKills } from './arbitrary-histories.js';
@@ -52,11 +53,12 @@ describe('for any input', () => {
       }),
     PROPERTY_TIMEOUT_MS,
   );
+
   const anyPlant = fc.record({
     id: anyInt64,
     name: anyStorableText,
-    tag: fc.option(anyStorableText, { nil: undefined }),
-  });
+    tag: fc.option(anyStorableText, { nil: null }),
+  } satisfies Record<keyof NewPlant, unknown>);
 
   it(
     'plants that are sent together survive from request to row to response',
@@ -65,20 +67,20 @@ describe('for any input', () => {
         fc.uniqueArray(anyPlant, { selector: ({ id }) => id, minLength: 1 }),
         async (plants) => {
           await service.database.query('TRUNCATE plants');
-          const responses = await Promise.all(
-            plants.map(({ id, name, tag }) =>
-              service.post(`{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`),
-            ),
+          const sent = plants.map(({ id: _id, ...texts }) =>
+            Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== null)),
           );
-          const sent = plants.map(({ name, tag }) =>
-            tag === undefined ? { name } : { name, tag },
+          const responses = await Promise.all(
+            plants.map((plant, i) =>
+              service.post(`{"id":${plant.id},${JSON.stringify(sent[i]).slice(1)}`),
+            ),
           );
           expect(responses.map(({ status, body }) => ({ status, body }))).toEqual(
             sent.map((body) => ({ status: 200, body })),
           );
           await expectRows(
             service,
-            plants.map(({ id, name, tag }) => ({ id: String(id), name, tag: tag ?? null })),
+            plants.map((plant) => ({ ...plant, id: String(plant.id) })),
           );
         },
       ),

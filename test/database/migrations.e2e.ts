@@ -109,8 +109,7 @@ describe('migrations', () => {
     await prepareDatabase(config, () => undefined);
     const dataSource = await new DataSource(databaseOptions(config)).initialize();
     try {
-      await dataSource.undoLastMigration();
-      await dataSource.undoLastMigration();
+      for (const _migration of dataSource.migrations) await dataSource.undoLastMigration();
     } finally {
       await dataSource.destroy();
     }

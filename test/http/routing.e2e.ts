@@ -1,5 +1,6 @@
 import type { Application } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { METHODS } from '../../src/http/methods.js';
 import { openConnection, plantHead, readResponses, sendRaw } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
@@ -83,6 +84,10 @@ describe('every route needs a token', () => {
     const routes = router.stack
       .flatMap((layer) => (layer.route === undefined ? [] : [layer.route]))
       .flatMap(({ path, stack }) => stack.map(({ method }) => ({ method, path })));
+    // For any other method, the metrics have no label, and pages of other origins no permission.
+    expect(METHODS.map((method) => method.toLowerCase())).toEqual(
+      expect.arrayContaining(routes.map(({ method }) => method)),
+    );
     const open: string[] = [];
     const closed: string[] = [];
     for (const { method, path } of routes) {

@@ -2,6 +2,7 @@ import {
   chromium,
   type Browser,
   type BrowserContextOptions,
+  type Locator,
   type Page,
   type Response,
 } from 'playwright-core';
@@ -67,6 +68,10 @@ async function check(response: Response): Promise<void> {
     request: `${method} /${path}`,
   });
 }
+
+/** The part of Swagger UI that is about `POST /plants`. */
+export const createPlantOf = (page: Page): Locator =>
+  page.locator('#operations-plants-createPlant');
 
 /** Gives a token to Swagger UI, as a person does. */
 export async function authorize(page: Page, token: string): Promise<void> {

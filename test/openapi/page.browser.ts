@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
-import { authorize, launchBrowser, openPage, type CheckedPage } from './browser.js';
+import { authorize, createPlantOf, launchBrowser, openPage, type CheckedPage } from './browser.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 /** Rules that axe-core leaves out unless asked. Lighthouse checks most of them. */
@@ -47,7 +47,7 @@ describe('the page of Swagger UI', () => {
   const open = async (options?: BrowserContextOptions): Promise<CheckedPage> => {
     const opened = await openPage(browser, options);
     await opened.page.goto(`${service.url}/docs`);
-    await opened.page.locator('.execute').waitFor();
+    await createPlantOf(opened.page).locator('.execute').waitFor();
     return opened;
   };
 
@@ -75,8 +75,8 @@ describe('the page of Swagger UI', () => {
     await page.getByRole('button', { name: 'Logout' }).waitFor();
     expect(await findings(page)).toEqual([]);
     await page.getByRole('button', { name: 'Close', exact: true }).click();
-    await page.locator('.execute').click();
-    await page.locator('.live-responses-table').waitFor();
+    await createPlantOf(page).locator('.execute').click();
+    await createPlantOf(page).locator('.live-responses-table').waitFor();
     expect(await findings(page)).toEqual([]);
     expect(await width()).toBe(view.viewport.width);
     expect(await page.locator('html.dark-mode').count()).toBe(view.colorScheme === 'dark' ? 1 : 0);
@@ -116,7 +116,7 @@ describe('the page of Swagger UI', () => {
     await authorize(page, await tokens.create('gone'));
     await page.reload();
     await service.database.query("UPDATE access_tokens SET revoked_at = now() WHERE name = 'gone'");
-    await page.locator('.execute').click();
+    await createPlantOf(page).locator('.execute').click();
     const help = page.getByRole('alert');
     await help.waitFor();
     for (const words of [
@@ -133,9 +133,9 @@ describe('the page of Swagger UI', () => {
   it('does not blame the token for the error of another kind', async () => {
     const { page, close } = await open();
     await authorize(page, service.token);
-    await page.getByLabel('Request body').fill('{"id": 1}');
-    await page.locator('.execute').click();
-    await page.locator('.live-responses-table', { hasText: '40005' }).waitFor();
+    await createPlantOf(page).getByLabel('Request body').fill('{"id": 1}');
+    await createPlantOf(page).locator('.execute').click();
+    await createPlantOf(page).locator('.live-responses-table', { hasText: '40005' }).waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
     await close();
   });
@@ -155,9 +155,11 @@ describe('the page of Swagger UI', () => {
   it('sends the largest id as it was typed', async () => {
     const { page, close } = await open();
     await authorize(page, service.token);
-    await page.getByLabel('Request body').fill('{"id": 9223372036854775807, "name": "Quercus"}');
-    await page.locator('.execute').click();
-    await page.locator('.live-responses-table', { hasText: '200' }).waitFor();
+    await createPlantOf(page)
+      .getByLabel('Request body')
+      .fill('{"id": 9223372036854775807, "name": "Quercus"}');
+    await createPlantOf(page).locator('.execute').click();
+    await createPlantOf(page).locator('.live-responses-table', { hasText: '200' }).waitFor();
     expect(await service.storedPlants()).toContainEqual({
       id: '9223372036854775807',
       name: 'Quercus',

@@ -3,7 +3,7 @@ import { createServer, request as sendRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { authorize, launchBrowser, openPage } from './browser.js';
+import { authorize, createPlantOf, launchBrowser, openPage } from './browser.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 describe('Swagger UI in a browser', () => {
@@ -81,11 +81,14 @@ describe('Swagger UI in a browser', () => {
 
 /** Presses Execute and waits for the response. */
 async function execute(page: Page): Promise<void> {
-  await page.locator('.execute').click();
-  const status = page.locator('.live-responses-table .response-col_status').last();
+  const operation = createPlantOf(page);
+  await operation.locator('.execute').click();
+  const status = operation.locator('.live-responses-table .response-col_status').last();
   await status.waitFor();
   expect(await status.innerText()).toContain('200');
-  const body = page.locator('.live-responses-table .response-col_description .microlight').first();
+  const body = operation
+    .locator('.live-responses-table .response-col_description .microlight')
+    .first();
   expect(JSON.parse(await body.innerText())).toEqual({
     name: 'Equisetum fluviatile',
     tag: 'Equisetum',

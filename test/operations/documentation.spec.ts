@@ -9,6 +9,7 @@ import {
   statusOf,
   type ErrorName,
 } from '../../src/errors/error-codes.js';
+import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
 
 const textOf = (file: string) => readFileSync(file, 'utf8');
 
@@ -122,6 +123,27 @@ describe('the documentation is complete', () => {
         }),
     );
   });
+
+  it('docs/api.md has each field of a plant', () => {
+    const fields = tableBelow('docs/api.md', 'Request').flatMap(([cell]) => codeIn(cell!));
+    expect(fields.sort()).toEqual(PLANT_FIELDS.toSorted());
+  });
+
+  it.each(['prometheus/alerts.yml', 'grafana/dashboards/plant-store.json'])(
+    'deploy/%s counts the requests of each path of the OpenAPI document',
+    (file) => {
+      const { paths } = JSON.parse(textOf('openapi.json')) as { paths: object };
+      // As Express writes them: /plants/:id.
+      const routes = Object.keys(paths).map((path) => path.replaceAll(/\{(\w+)\}/g, ':$1'));
+      const text = textOf(`deploy/${file}`).replaceAll('\\"', '"');
+      const patterns = [...text.matchAll(/\broute=~?"([^"]+)"/g)].map(([, route]) => route!);
+      expect(patterns).not.toEqual([]);
+      for (const pattern of patterns) {
+        const counted = routes.filter((route) => new RegExp(`^(?:${pattern})$`).test(route));
+        expect({ pattern, counted }).toEqual({ pattern, counted: routes });
+      }
+    },
+  );
 
   it('docs/settings.md has the range of each setting that is a number', () => {
     const rows = tableBelow('docs/settings.md', 'All settings');

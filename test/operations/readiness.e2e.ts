@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import { readConfig } from '../../src/config/config.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { poolOf } from '../../src/database/run-statement.js';
+import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
 import { holdClock } from '../setup/time/clock.js';
 import { endTimersAtOnce } from '../setup/service/service-timers.js';
 import { startService, type TestService } from '../setup/service/service.js';
@@ -227,6 +228,7 @@ describe('/health/ready, for a role with limited privileges', () => {
   let service: TestService;
   const advance = holdClock();
   const role = `plant_store_test_${process.pid}`;
+  const COLUMNS = PLANT_FIELDS.join();
 
   beforeEach(async () => {
     service = await startService({ READINESS_TOLERANCE_MS: '60000' });
@@ -257,7 +259,7 @@ describe('/health/ready, for a role with limited privileges', () => {
     ['INSERT, UPDATE', 503, ': SELECT on plants. '],
     ['SELECT, INSERT', 503, ': UPDATE on plants. '],
     ['SELECT, INSERT (id), UPDATE', 503, ': INSERT on plants. '],
-    ['SELECT (id, name, tag), INSERT (id, name, tag), UPDATE (name)', 200, 'ok'],
+    [`SELECT (${COLUMNS}), INSERT (${COLUMNS}), UPDATE (name)`, 200, 'ok'],
     ['SELECT, INSERT, UPDATE', 200, 'ok'],
   ])('with %s on plants, it is %d and says "%s"', async (granted, status, text) => {
     await service.database.query(`GRANT ${granted} ON plants TO ${role}`);
@@ -270,8 +272,8 @@ describe('/health/ready, for a role with limited privileges', () => {
 
   it('says so for each column that a request uses and the role may not', async () => {
     const needed = [
-      ...['id', 'name', 'tag'].map((column) => ['SELECT', column, 'plants']),
-      ...['id', 'name', 'tag'].map((column) => ['INSERT', column, 'plants']),
+      ...PLANT_FIELDS.map((column) => ['SELECT', column, 'plants']),
+      ...PLANT_FIELDS.map((column) => ['INSERT', column, 'plants']),
       ['UPDATE', 'name', 'plants'],
       ...['id', 'name', 'hash', 'expires_at', 'revoked_at'].map((column) => {
         return ['SELECT', column, 'access_tokens'];

@@ -1,4 +1,5 @@
 import { extname } from 'node:path';
+import { PLANT_FIELDS } from '../../plants/plant-fields.js';
 import { UsageError } from '../command-error.js';
 
 /** How plants are written: as `plants load` reads them. */
@@ -12,17 +13,19 @@ export interface ExportFormat {
   readonly isCsv: boolean;
 }
 
-/** A name or a tag is escaped as JSON needs it; all other characters are written as they are stored. */
+const TEXTS = PLANT_FIELDS.filter((field) => field !== 'id');
+
+/**
+ * Texts are escaped as JSON needs it; all other characters are written as they are stored. A text that a plant does not
+ * have is NULL, and so is its part of the line, which `concat` leaves out.
+ */
 const JSON_LINE = `
-  CASE
-    WHEN tag IS NULL THEN concat('{"id":', id, ',"name":', to_json(name), '}')
-    ELSE concat('{"id":', id, ',"name":', to_json(name), ',"tag":', to_json(tag), '}')
-  END`;
+  concat('{"id":', id, ${TEXTS.map((field) => `',"${field}":' || to_json(${field})::text`).join(', ')}, '}')`;
 
 export const FORMATS = {
-  /** A plant without a tag has nothing after the last comma, and an empty tag is `""`. */
+  /** A plant without a tag has nothing after its comma, and an empty tag is `""`. */
   csv: {
-    sql: 'COPY (SELECT id, name, tag FROM plants) TO STDOUT (FORMAT csv, HEADER)',
+    sql: `COPY (SELECT ${PLANT_FIELDS.join()} FROM plants) TO STDOUT (FORMAT csv, HEADER)`,
     isCsv: true,
   },
   /** CSV of one column whose values are never quoted, because JSON has no control characters: they are written as escapes. */

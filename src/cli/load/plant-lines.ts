@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { pipeline, Readable } from 'node:stream';
 import { CsvError, parse, type InfoRecord, type Options } from 'csv-parse';
 import { parseInt64 } from '../../http/int64.js';
+import { PLANT_FIELDS } from '../../plants/plant-fields.js';
 import { CommandError } from '../command-error.js';
 
 /** A plant of the file: either the JSON to send, or the reason why there is none. */
@@ -147,11 +148,15 @@ async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine
   }
 }
 
+const COLUMNS: readonly string[] = PLANT_FIELDS;
+const REQUIRED = ['id', 'name'];
+const OPTIONAL = COLUMNS.filter((column) => !REQUIRED.includes(column));
+
 /** An unknown column is refused: it may be a mistyped `tag`, and a plant that is stored without its tag stays so. */
 function checkHeader(header: string[]): string[] {
-  const isKnown = header.every((name) => ['id', 'name', 'tag'].includes(name));
+  const isKnown = header.every((name) => COLUMNS.includes(name));
   const isUnique = new Set(header).size === header.length;
-  if (!isKnown || !isUnique || !header.includes('id') || !header.includes('name')) {
+  if (!isKnown || !isUnique || !REQUIRED.every((name) => header.includes(name))) {
     throw noHeader(header);
   }
   return header;
@@ -161,8 +166,8 @@ function checkHeader(header: string[]): string[] {
 function noHeader(found: readonly string[] = []): CommandError {
   const shown = found.length === 0 ? '' : ` It is ${JSON.stringify(found.join(',').slice(0, 80))}.`;
   return new CommandError(
-    'The first line must be the header id,name,tag (in small letters, in any order, separated by commas; tag may be ' +
-      `missing), or a plant as JSON.${shown}`,
+    `The first line must be the header ${COLUMNS.join()} (in small letters, in any order, separated by commas; ` +
+      `${OPTIONAL.join(' and ')} may be missing), or a plant as JSON.${shown}`,
   );
 }
 
@@ -179,6 +184,7 @@ function readRow(header: string[], values: Values): Pick<PlantLine, 'json' | 'pr
       problem: `The id ${shown} is not a 64-bit integer in digits without leading zeros. Spreadsheets change long ids.`,
     };
   }
-  const rest = JSON.stringify({ name: valueOf('name') ?? '', tag: valueOf('tag') ?? undefined });
-  return { json: `{"id":${id},${rest.slice(1)}` };
+  const optional = OPTIONAL.map((column) => [column, valueOf(column) ?? undefined] as const);
+  const rest = { name: valueOf('name') ?? '', ...Object.fromEntries(optional) };
+  return { json: `{"id":${id},${JSON.stringify(rest).slice(1)}` };
 }

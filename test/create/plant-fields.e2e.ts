@@ -1,0 +1,101 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { getMetadataArgsStorage } from 'typeorm';
+import { NewPlant } from '../../src/plants/dto/plant.js';
+import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
+import { PlantEntity } from '../../src/plants/plant.entity.js';
+import { PlantsRepository } from '../../src/plants/plants.repository.js';
+import { runInProcess } from '../setup/service/cli.js';
+import { verdictOn } from './contract-oracle.js';
+import { startService, type TestService } from '../setup/service/service.js';
+
+/** The columns of the table that clients know. */
+const FIELDS = getMetadataArgsStorage()
+  .columns.filter(({ target }) => target === PlantEntity)
+  .map(({ propertyName }) => propertyName)
+  .filter((name) => name !== 'createdAt')
+  .sort();
+
+/** Each text is the name of its field. */
+const TEXTS = Object.fromEntries(FIELDS.filter((it) => it !== 'id').map((name) => [name, name]));
+
+const bodyOf = (id: string) => `{"id":${id},${JSON.stringify(TEXTS).slice(1)}`;
+
+/** The title of a test that fails for a new column names the file that does not know it. */
+describe('each column of a plant, as plant.entity.ts has them, is known to', () => {
+  let service: TestService;
+  let folder: string;
+
+  beforeAll(async () => {
+    service = await startService({ DATABASE_TIMEOUT_MS: '20000' });
+    folder = await mkdtemp(join(tmpdir(), 'plant-store-fields-'));
+  });
+  beforeEach(() => service.database.query('TRUNCATE plants'));
+  afterAll(async () => {
+    await rm(folder, { recursive: true });
+    await service.close();
+  });
+
+  const stored = async () => {
+    const rows = await service.database.query<{ texts: object }>(
+      `SELECT to_jsonb(plants) - 'id' - 'created_at' AS texts FROM plants ORDER BY plants.id`,
+    );
+    return rows.map(({ texts }) => texts);
+  };
+
+  it('plant-fields.ts, from which readiness, export and load have the columns', () => {
+    expect(PLANT_FIELDS.toSorted()).toEqual(FIELDS);
+  });
+
+  it('dto/plant.ts', () => {
+    expect(Object.keys(new NewPlant()).sort()).toEqual(FIELDS);
+  });
+
+  it.each([
+    ['a plant, or those of one shard', true],
+    ['plants', false],
+  ])('the statement of plants.repository.ts that inserts %s', async (_which, areInShard) => {
+    const plants = [1n, 2n].map((id) => ({ ...TEXTS, id }) as unknown as NewPlant);
+    await service.app.get(PlantsRepository).insert(plants, areInShard);
+    expect(await stored()).toEqual([TEXTS, TEXTS]);
+  });
+
+  it('the statement of plants.repository.ts that finds plants', async () => {
+    await service.database.query(
+      `INSERT INTO plants SELECT * FROM jsonb_populate_record(NULL::plants, $1)`,
+      [JSON.stringify({ ...TEXTS, id: 1, created_at: 'now' })],
+    );
+    expect(await service.app.get(PlantsRepository).find([1n])).toEqual([{ ...TEXTS, id: '1' }]);
+  });
+
+  // Whether it compares each of them is in idempotent-create.e2e.ts.
+  it('the response of plants.service.ts, if it was sent', async () => {
+    for (const _time of ['created', 'repeated']) {
+      expect(await service.post(bodyOf('1'))).toMatchObject({ status: 200, body: TEXTS });
+    }
+    expect(await stored()).toEqual([TEXTS]);
+  });
+
+  it.each(['plants.csv', 'plants.ndjson'])(
+    'export-format.ts, which writes %s, and plant-lines.ts, which reads it',
+    async (file) => {
+      await service.post(bodyOf('9007199254740993'));
+      const run = (...args: string[]) =>
+        runInProcess(['plants', ...args, file], {
+          DATABASE_URL: service.proxy.url,
+          PLANT_STORE_TOKEN: service.token,
+          PLANT_STORE_CALLER_DIR: folder,
+        });
+      expect(await run('export')).toMatchObject({ exitCode: 0 });
+      await service.database.query('TRUNCATE plants');
+      expect(await run('load', '--url', service.url)).toMatchObject({ exitCode: 0 });
+      expect(await stored()).toEqual([TEXTS]);
+    },
+  );
+
+  it('contract-oracle.ts, by which the properties judge', () => {
+    expect(verdictOn(Buffer.from(bodyOf('1')), 4096)).toEqual({ plant: { ...TEXTS, id: '1' } });
+  });
+});
