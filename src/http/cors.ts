@@ -5,7 +5,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express';
 const MAX_AGE_SECONDS = 7200;
 
 /**
- * A middleware that lets pages of other origins read the responses, errors included.
+ * For browsers: a middleware that lets pages of other origins read the responses, errors included.
  *
  * @param origins as browsers send them in `Origin`, or `*` for all
  */
