@@ -3,6 +3,7 @@ import { pipeline, Readable } from 'node:stream';
 import { CsvError, parse, type InfoRecord, type Options } from 'csv-parse';
 import { parseInt64 } from '../../http/int64.js';
 import { CommandError } from '../command-error.js';
+import { COLUMNS, isLeftOut } from '../plant-format.js';
 
 /** A plant of the file: either the JSON to send, or the reason why there is none. */
 export interface PlantLine {
@@ -98,7 +99,7 @@ async function* readJsonLines(blocks: AsyncIterable<Buffer>): AsyncGenerator<Pla
   }
 }
 
-/** null: there is nothing between two commas. */
+/** null: the value is left out. */
 type Values = (string | null)[];
 
 async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine> {
@@ -117,8 +118,7 @@ async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine
     max_record_size: MAX_LINE_LENGTH,
     cast: (value, { quoting }) => {
       if (header === undefined) isHeaderQuoted ||= quoting;
-      // A program that quotes every value cannot leave one out.
-      return value === '' && (!quoting || isHeaderQuoted) ? null : value;
+      return isLeftOut(value, quoting, isHeaderQuoted) ? null : value;
     },
     on_record: (values: Values, info: InfoRecord): PlantLine | undefined => {
       const line = following + info.empty_lines;
@@ -149,7 +149,7 @@ async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine
 
 /** An unknown column is refused: it may be a mistyped `tag`, and a plant that is stored without its tag stays so. */
 function checkHeader(header: string[]): string[] {
-  const isKnown = header.every((name) => ['id', 'name', 'tag'].includes(name));
+  const isKnown = header.every((name) => COLUMNS.includes(name));
   const isUnique = new Set(header).size === header.length;
   if (!isKnown || !isUnique || !header.includes('id') || !header.includes('name')) {
     throw noHeader(header);
@@ -161,7 +161,7 @@ function checkHeader(header: string[]): string[] {
 function noHeader(found: readonly string[] = []): CommandError {
   const shown = found.length === 0 ? '' : ` It is ${JSON.stringify(found.join(',').slice(0, 80))}.`;
   return new CommandError(
-    'The first line must be the header id,name,tag (in small letters, in any order, separated by commas; tag may be ' +
+    `The first line must be the header ${COLUMNS.join()} (in small letters, in any order, separated by commas; tag may be ` +
       `missing), or a plant as JSON.${shown}`,
   );
 }

@@ -1,0 +1,63 @@
+import { extname } from 'node:path';
+import { UsageError } from './command-error.js';
+
+/** The columns of CSV, in the order in which they are written. A file to load may have them in any order, or no tag. */
+export const COLUMNS = ['id', 'name', 'tag'];
+
+/** How plants are written by `plants export` and read by `plants load`. */
+export interface PlantFormat {
+  /**
+   * A statement whose output is the file, to the last byte: Postgres itself writes ids and texts, so nothing of them can be
+   * lost on the way.
+   */
+  readonly sql: string;
+  /** Whether there is a header, and a value in quotes may contain line breaks. */
+  readonly isCsv: boolean;
+}
+
+/** `concat` leaves out what is NULL: the tag that a plant lacks. */
+const JSON_LINE = `concat('{"id":', id, ',"name":', to_json(name), ',"tag":' || to_json(tag)::text, '}')`;
+
+export const FORMATS = {
+  /** See `isLeftOut` for a plant without a tag. */
+  csv: {
+    sql: `COPY (SELECT ${COLUMNS.join()} FROM plants) TO STDOUT (FORMAT csv, HEADER)`,
+    isCsv: true,
+  },
+  /** For Postgres, CSV of one column whose values are never quoted: JSON has no control characters, because it escapes them. */
+  ndjson: {
+    sql: `COPY (SELECT ${JSON_LINE} FROM plants) TO STDOUT (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')`,
+    isCsv: false,
+  },
+} as const satisfies Record<string, PlantFormat>;
+
+/**
+ * Whether a plant has no value in a column of CSV. Postgres writes nothing for a tag that is missing, and `""` for an empty one.
+ * A program that quotes every value, the names of the columns, too, cannot leave one out.
+ */
+export function isLeftOut(value: string, isQuoted: boolean, isHeaderQuoted: boolean): boolean {
+  return value === '' && (!isQuoted || isHeaderQuoted);
+}
+
+const EXTENSIONS: Readonly<Record<string, PlantFormat>> = {
+  '.csv': FORMATS.csv,
+  '.ndjson': FORMATS.ndjson,
+  '.jsonl': FORMATS.ndjson,
+};
+
+/**
+ * The format of a file to write. One to read shows its format by its first character.
+ *
+ * @param file undefined for standard output, which is CSV
+ * @throws UsageError when the extension names no format
+ */
+export function formatOf(file: string | undefined): PlantFormat {
+  if (file === undefined) return FORMATS.csv;
+  const format = EXTENSIONS[extname(file).toLowerCase()];
+  if (format === undefined) {
+    throw new UsageError(
+      'The name of the file must end with .csv, .ndjson or .jsonl, or --format must be csv or ndjson.',
+    );
+  }
+  return format;
+}
