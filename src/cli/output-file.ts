@@ -12,7 +12,7 @@ import { dirname } from 'node:path';
 import { CommandError } from './command-error.js';
 
 /**
- * A file that a command writes. Under its name, there is always a whole one: an unfinished one has a name of its own, and
+ * A file that a command writes, for whoever reads it meanwhile or after an interruption. Under its name, there is always a whole one: an unfinished one has a name of its own, and
  * replaces an earlier file when it is complete and on the disk.
  */
 export class OutputFile {

@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream';
 import { count, formatNumber, ProgressBar, type Progress } from '../progress-bar.js';
 import { RowCounter } from './row-counter.js';
 
+/** For the person who waits for an export. */
 export class ExportProgress implements Progress {
   private readonly startedAt = performance.now();
   private readonly counter: RowCounter;

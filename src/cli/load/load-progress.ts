@@ -5,6 +5,7 @@ import type { PlantLine } from './plant-lines.js';
 /** A longer time without a response is an outage, which says nothing about the time left. */
 const MAX_GAP_MS = 2000;
 
+/** For the person who waits for a load. */
 export class LoadProgress implements Progress {
   stored = 0;
   refused = 0;

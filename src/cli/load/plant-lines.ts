@@ -21,7 +21,7 @@ const MAX_LINE_LENGTH = 32 * 1024 * 1024;
 const LINE_FEED = 0x0a;
 
 /**
- * Reads plants from CSV or NDJSON, without ever reading an id as a number.
+ * Reads plants from CSV, as spreadsheets, databases and `plants export` write it, or from NDJSON. No id is ever read as a number.
  *
  * @param name of the file, for messages
  * @returns nothing if the text is empty, or a header alone

@@ -5,7 +5,7 @@ import { OutputFile } from '../output-file.js';
 const HEADER = 'line,error,message\n';
 
 /**
- * The list of refused lines: CSV with line number, `error` and message. There is no list if no line is refused. A list is
+ * The list of refused lines, for the person who corrects the file: CSV with line number, `error` and message. There is no list if no line is refused. A list is
  * complete when all lines were sent; until then, the list of an earlier run stays.
  */
 export class RefusedLines {
