@@ -9,7 +9,6 @@ import { readConfig, type AppConfig } from './config/config.js';
 import { allowOrigins, answerPreflight } from './http/cors.js';
 import { HttpAdapter } from './http/http-adapter.js';
 import { LifecycleService } from './http/lifecycle.service.js';
-import { refuseAtItsTurn } from './http/pipelining.js';
 import { refuseBadRequest } from './http/refuse-bad-request.js';
 import { RequestObserver } from './http/request-observer.js';
 import { noSniff } from './http/security-headers.js';
@@ -44,7 +43,6 @@ export async function createApp(
     app.get(LifecycleService).enter,
     ...(corsOrigins.length === 0 ? [] : [answerPreflight]),
     refuseBadRequest,
-    refuseAtItsTurn,
     redirectBrowser,
   );
   // Before `init`, which ends the list of routes with the error for an unknown path.

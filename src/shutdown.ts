@@ -4,7 +4,6 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Config } from './config/config.js';
 import { acceptWaiting } from './http/accept-waiting.js';
 import { LifecycleService } from './http/lifecycle.service.js';
-import { STOP_LINGERING_EVENT } from './http/linger.js';
 
 /** How long a connection may stay idle after the listener closed: a request may be in transit. */
 const IDLE_GRACE_MS = 1000;
@@ -28,23 +27,21 @@ export async function stopApp(
   lifecycle.drain();
   if (shutdownDelay > 0) await delay(shutdownDelay);
   await acceptWaiting(server);
-  // `close` of node:http would also close idle connections at once, and lose a request in transit.
-  const closed = new Promise<void>((resolve) => {
+  const idle = setTimeout(() => server.closeIdleConnections(), IDLE_GRACE_MS);
+  let deadline: NodeJS.Timeout | undefined;
+  await new Promise<void>((resolve) => {
+    // `close` of node:http would also close idle connections at once, and lose a request in transit.
     NetServer.prototype.close.call(server, () => resolve());
+    deadline = setTimeout(() => {
+      lifecycle.stop();
+      // In the next turn of the event loop, when the refusals have been written.
+      setImmediate(() => {
+        server.closeAllConnections();
+        // Node no longer counts the connection of a client that sent CONNECT, and so does not close it.
+        resolve();
+      });
+    }, shutdownTimeout);
   });
-  const idle = setTimeout(() => {
-    server.closeIdleConnections();
-    server.emit(STOP_LINGERING_EVENT);
-  }, IDLE_GRACE_MS);
-  const deadline = setTimeout(() => {
-    lifecycle.stop();
-    // In the next turn of the event loop, when the refusals have been written.
-    setImmediate(() => {
-      server.closeAllConnections();
-      server.emit(STOP_LINGERING_EVENT);
-    });
-  }, shutdownTimeout);
-  await closed;
   clearTimeout(idle);
   clearTimeout(deadline);
   // Limited, because a frozen database server never closes its side of the connections.

@@ -2,8 +2,19 @@ import { CommandError } from './command-error.js';
 
 /** A person or a program has ended the command with a signal. */
 export class Interruption extends CommandError {
-  constructor(readonly signal: NodeJS.Signals) {
+  constructor(
+    private readonly signal: NodeJS.Signals,
+    private readonly stopListening: () => void,
+  ) {
     super('Interrupted.');
+  }
+
+  /** Ends the process as by the signal, so that a script around the command ends, too. */
+  endProcess(): void {
+    this.stopListening();
+    // Process 1 of a container survives the signal.
+    process.exitCode = 1;
+    process.kill(process.pid, this.signal);
   }
 }
 
@@ -14,18 +25,15 @@ export class Interruption extends CommandError {
  */
 export async function untilInterrupted(work: Promise<void>): Promise<void> {
   const { promise: interrupted, reject } = Promise.withResolvers<never>();
-  const interrupt = (signal: NodeJS.Signals) => reject(new Interruption(signal));
+  const interrupt = (signal: NodeJS.Signals) => reject(new Interruption(signal, stopListening));
+  const stopListening = () => process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
   try {
     await Promise.race([work, interrupted]);
-  } finally {
-    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
+    stopListening();
+  } catch (error) {
+    // npm sends a signal again that the terminal sent: the second one must not end the process before all is put in order.
+    if (!(error instanceof Interruption)) stopListening();
+    throw error;
   }
-}
-
-/** Ends the process as by this signal, so that a script around the command ends, too. */
-export function endBy(signal: NodeJS.Signals): void {
-  // Process 1 of a container survives the signal.
-  process.exitCode = 1;
-  process.kill(process.pid, signal);
 }

@@ -2,8 +2,8 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { readCallerDir, readClientConfig } from '../config/client-config.js';
 import { PLANT_FIELDS } from '../plants/plant-fields.js';
 import { CommandError } from './command-error.js';
-import { FORMATS, formatOf } from './export/export-format.js';
-import { endBy, Interruption } from './interruption.js';
+import { Interruption } from './interruption.js';
+import { FORMATS, formatOf } from './plant-format.js';
 import type { Streams } from './streams.js';
 
 /** The characters of a header field; any other would be refused only when the first request is sent. */
@@ -39,7 +39,9 @@ export function addPlantsCommands(
         );
       }
       const { loadPlants } = await import('./load/load-plants.js');
-      await loadPlants({ file, token, callerDir, ...options }, streams);
+      await endIfInterrupted(streams, () =>
+        loadPlants({ file, token, callerDir, ...options }, streams),
+      );
     });
 
   program
@@ -59,16 +61,23 @@ export function addPlantsCommands(
       const { withDatabase } = await import('./database.js');
       const { exportPlants } = await import('./export/export-plants.js');
       const callerDir = readCallerDir(env);
-      try {
-        await withDatabase(streams, env, (config) =>
+      await endIfInterrupted(streams, () =>
+        withDatabase(streams, env, (config) =>
           exportPlants(config, { file, format, callerDir }, streams),
-        );
-      } catch (error) {
-        if (!(error instanceof Interruption)) throw error;
-        streams.stderr.write(`${error.message} Not all plants were written.\n`);
-        endBy(error.signal);
-      }
+        ),
+      );
     });
+}
+
+/** Ends the process as by the signal that interrupted `command`, when it has put everything in order. */
+async function endIfInterrupted({ stderr }: Streams, command: () => Promise<void>): Promise<void> {
+  try {
+    await command();
+  } catch (error) {
+    if (!(error instanceof Interruption)) throw error;
+    stderr.write(`${error.message}\n`);
+    error.endProcess();
+  }
 }
 
 function parseUrl(text: string): URL {

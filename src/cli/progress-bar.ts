@@ -13,12 +13,16 @@ const MIN_WIDTH_FOR_BAR = 60;
 
 /** What a progress bar shows. */
 export interface Progress {
+  /** Such as `5 stored`, the most important first. */
+  readonly counts: readonly string[];
   /** How much of the work is done, from 0 to 1; undefined if that is not known. */
   readonly share: number | undefined;
-  /** The most important parts first: the last ones are left out where a terminal is narrow. */
-  readonly parts: string[];
-  /** Whether the parts are cut where a terminal is narrow, and none is left out. */
-  readonly isWaiting?: boolean;
+  /** How many plants are done. */
+  readonly done: number;
+  /** The time that was worked on them, in seconds. */
+  readonly seconds: number;
+  /** The reason for the present pause; empty or missing while there is none. */
+  readonly waitingFor?: string;
 }
 
 /** A progress bar on a terminal, and a line now and then anywhere else. */
@@ -38,7 +42,7 @@ export class ProgressBar {
       this.bar.start(0, 0);
     } else {
       this.timer = setInterval(
-        () => stderr.write(`${progress.parts.join(', ')}\n`),
+        () => stderr.write(`${partsOf(progress).join(', ')}\n`),
         LINE_INTERVAL_MS,
       );
     }
@@ -51,22 +55,32 @@ export class ProgressBar {
   }
 }
 
-/** Leaves out what a narrow terminal has no room for. */
-function format(
-  { parts, share, isWaiting = false }: Progress,
-  options: cliProgress.Options,
-  width: number,
-): string {
+/** @returns the most important parts first */
+function partsOf({ counts, share, done, seconds, waitingFor = '' }: Progress): string[] {
+  if (waitingFor !== '') return [...counts, `waiting: ${waitingFor}`];
+  const parts = [...counts];
+  if (share !== undefined && share > 0 && seconds > 1) {
+    parts.push(timeLeft((seconds * (1 - share)) / share));
+  }
+  if (share !== undefined) parts.push(`${Math.floor(100 * share)} %`);
+  if (seconds > 0) parts.push(`${formatNumber(done / seconds)} a second`);
+  return parts;
+}
+
+/** Leaves out the last parts where a terminal is narrow, or cuts the reason for a pause. */
+function format(progress: Progress, options: cliProgress.Options, width: number): string {
+  const { share, waitingFor = '' } = progress;
   const hasBar = share !== undefined && width >= MIN_WIDTH_FOR_BAR;
   const bar = hasBar ? `${Format.BarFormat(share, options)} ` : '';
   const room = width - bar.length;
-  while (!isWaiting && parts.join(', ').length > room) parts.pop();
+  const parts = partsOf(progress);
+  while (waitingFor === '' && parts.join(', ').length > room) parts.pop();
   return bar + parts.join(', ').slice(0, room);
 }
 
 export const formatNumber = (number: number): string => Math.round(number).toLocaleString('en');
 
-export const timeLeft = (seconds: number): string =>
+const timeLeft = (seconds: number): string =>
   seconds < 120 ? `${formatNumber(seconds)} s left` : `${formatNumber(seconds / 60)} min left`;
 
 export const count = (number: number, noun: string): string =>

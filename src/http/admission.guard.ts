@@ -31,8 +31,8 @@ export class PendingRequests {
 }
 
 /**
- * Refuses a request, before its body is read, when too many are in flight: in a queue without a limit, every client would
- * wait until its timeout.
+ * For the clients of an overloaded service: refuses a request, before its body is read, when too many are in flight. In a queue
+ * without a limit, every client would wait until its timeout.
  */
 @Injectable()
 export class AdmissionGuard implements CanActivate {
@@ -40,7 +40,7 @@ export class AdmissionGuard implements CanActivate {
 
   canActivate(context: ExecutionContext): boolean {
     const response = context.switchToHttp().getResponse<Response>();
-    // The client closed the connection while its token was looked up.
+    // The client gave up while its token was looked up, as many do at the end of an outage: nobody reads the response.
     if (response.closed) throw connectionClosed();
     this.pending.add(response);
     return true;

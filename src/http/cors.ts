@@ -6,7 +6,7 @@ import { METHODS } from './methods.js';
 const MAX_AGE_SECONDS = 7200;
 
 /**
- * A middleware that lets pages of other origins read the responses, errors included.
+ * For browsers: a middleware that lets pages of other origins read the responses, errors included.
  *
  * @param origins as browsers send them in `Origin`, or `*` for all
  */

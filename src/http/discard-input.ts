@@ -1,6 +1,9 @@
 import type { Socket } from 'node:net';
 
-/** Discards all later data. A pause is not enough: Node would resume the socket, and parse and keep more requests. */
+/**
+ * For clients that still send when they get their last response: discards all later data. A pause is not enough: Node would
+ * resume the socket, and parse and keep more requests.
+ */
 export function discardInput(socket: Socket): void {
   socket.removeAllListeners('data');
   socket.on('data', () => undefined);

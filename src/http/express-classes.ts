@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse, type ServerOptions } from 'node:http';
 import type { Application } from 'express';
 
 /**
- * Classes whose instances already have the prototypes that Express gives to requests and responses. Otherwise Express
+ * For speed: classes whose instances already have the prototypes that Express gives to requests and responses. Otherwise Express
  * changes the prototype of every request and response, and V8 treats them as slow objects from then on.
  */
 export function classesOf(

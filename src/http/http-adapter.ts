@@ -40,7 +40,8 @@ export class HttpAdapter extends ExpressAdapter {
     // Without a timeout, a client that never reads its response would keep the connection open for ever.
     server.timeout = this.config.idleTimeout;
     endIdle(server);
-    // A client may close its side after the request, and still read the response. Node's types lack `httpAllowHalfOpen`.
+    // For netcat and others that close their side after the request, and still read the response. Node's types lack
+    // `httpAllowHalfOpen`.
     Object.assign(server, { httpAllowHalfOpen: true });
     lingerAtEnd(server, this.config.requestTimeout);
     server.on('request', handleInTurn(app, server));

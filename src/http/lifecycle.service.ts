@@ -11,6 +11,7 @@ import { whenClosed } from './when-closed.js';
  */
 type Phase = 'serving' | 'draining' | 'stopping';
 
+/** For the clients of a service that stops, which keep their connections: tells them to send their next request elsewhere. */
 @Injectable()
 export class LifecycleService {
   private phase: Phase = 'serving';

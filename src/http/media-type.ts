@@ -3,7 +3,7 @@ import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 
 /**
- * Refuses a body that is not plain UTF-8 `application/json`.
+ * For clients that send forms, compressed bodies or another charset: refuses a body that is not plain UTF-8 `application/json`.
  *
  * @throws ServiceError unsupportedMediaType
  */

@@ -6,9 +6,13 @@ import { invalidHttp, ServiceError } from '../errors/service-error.js';
 import { connectionOf } from './pipelining.js';
 import { sendUnparsed } from './request-observer.js';
 
-/** Sends an Error wherever Node would respond by itself or only close the connection. */
+/**
+ * For clients whose request is no HTTP, does not arrive in time or expects what the service does not do: sends an Error wherever
+ * Node would respond by itself or only close the connection.
+ */
 export function respondToParserErrors(server: Server): void {
-  // Without this listener, Node would send 100 Continue at once; here, read-body.ts sends it when it reads the body.
+  // For curl with a body of more than 1 MiB, and .NET Framework. Without this listener, Node would send 100 Continue at once;
+  // here, read-body.ts sends it when it reads the body.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     // Node emits this event for every Expect field that contains "100-continue", even if it contains more.
     const isUnderstood = request.headers.expect!.toLowerCase() === '100-continue';
@@ -23,13 +27,13 @@ export function respondToParserErrors(server: Server): void {
     sendUnparsed(server, response, error);
   });
 
-  // The target of CONNECT is a host (RFC 9110 section 9.3.6), never one of our paths. Without this
-  // listener, Node would close the connection without a response.
+  // For clients that have the service in HTTPS_PROXY. The target of CONNECT is a host (RFC 9110 section 9.3.6), never one of our
+  // paths. Without this listener, Node would close the connection without a response.
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
     // Node has removed its own listeners from this socket: without a new one, a reset would end the process.
     socket.on('error', () => undefined);
     const error = new ServiceError(ErrorCode.pathNotFound, 'This service is not a proxy.');
-    afterResponse(connectionOf(socket)?.latest, () => sendRaw(server, socket, error));
+    sendRaw(server, socket, error);
   });
 
   server.on('clientError', (cause: NodeJS.ErrnoException, socket: Socket) => {
@@ -37,30 +41,21 @@ export function respondToParserErrors(server: Server): void {
     // The last response was sent already, or the connection is closed.
     if (!socket.writable) return;
     const connection = connectionOf(socket);
-    if (connection === undefined) {
+    if (connection === undefined || connection.latest.req.complete) {
       sendRaw(server, socket, error);
       return;
     }
+    // The error is in the body of this request.
     const { latest } = connection;
-    if (latest.req.complete) {
-      // The error comes after a complete request, whose response must be sent first.
-      afterResponse(latest, () => sendRaw(server, socket, error));
+    if (latest !== connection.current) {
+      connection.refusal = error;
     } else if (latest.headersSent) {
-      // The error is in the rest of a body, and the client has the response already.
       socket.destroySoon();
-    } else if (connection.queue.length === 1) {
+    } else {
       latest.setHeader('Connection', 'close');
       sendError(latest.req, latest, error);
-    } else {
-      // The broken request is refused after the requests before it in the queue.
-      connection.refusal ??= error;
     }
   });
-}
-
-function afterResponse(response: ServerResponse | undefined, action: () => void): void {
-  if (response === undefined || response.writableFinished) action();
-  else response.once('finish', action);
 }
 
 function errorOfParser(error: NodeJS.ErrnoException): ServiceError {
@@ -74,8 +69,13 @@ function errorOfParser(error: NodeJS.ErrnoException): ServiceError {
   }
 }
 
-/** Sends an Error on a connection that has no response object, and closes it. */
+/** Sends an Error that belongs to no request, after the responses to the requests before it, and closes the connection. */
 function sendRaw(server: Server, socket: Socket, error: ServiceError): void {
+  const latest = connectionOf(socket)?.latest;
+  if (latest !== undefined && !latest.writableFinished) {
+    latest.once('finish', () => sendRaw(server, socket, error));
+    return;
+  }
   if (!socket.writable) return;
   const request = new IncomingMessage(socket);
   const response = new ServerResponse(request);

@@ -6,23 +6,22 @@ import { toServiceError } from '../errors/error.filter.js';
 import { overloaded, ServiceError } from '../errors/service-error.js';
 import { discardInput } from './discard-input.js';
 import { sendUnparsed } from './request-observer.js';
-import { whenClosed } from './when-closed.js';
 
 /**
- * The most requests in the queue of one connection: a client that reads no response could fill the memory with requests.
- * The next request is refused, and the connection closes.
+ * The most requests of one connection that have no complete response. The next one is refused, and the connection closes: a
+ * client that reads no response could fill the memory with requests.
  */
 const MAX_PIPELINED = 16;
 
 interface Connection {
   /** The response to the request that is handled, or was handled last. */
   current: ServerResponse;
-  /** The response to the latest request in the queue. */
+  /** The response to the request that arrived last: it waits, or is `current`. */
   latest: ServerResponse;
-  /** The error that the latest request gets when its turn comes. */
+  /** How many requests wait for their turn. */
+  waiting: number;
+  /** The error that the latest request gets at its turn. It is then the last one of its connection. */
   refusal?: ServiceError;
-  /** One function per request without a complete response. The first function is running; the other functions wait. */
-  readonly queue: (() => void)[];
 }
 
 const connections = new WeakMap<Socket, Connection>();
@@ -33,8 +32,9 @@ export function connectionOf(socket: Socket): Connection | undefined {
 }
 
 /**
- * Handles the requests of one connection one after the other. Node would start them all at once. If the connection then
- * closed, a waiting response would never emit `close`, and the resources of its request would not be released.
+ * For clients that pipeline, as load generators do and undici can, and for hostile ones: handles the requests of one connection
+ * one after the other. Node would start them all at once. If the connection then closed, a waiting response would never emit
+ * `close`, and the resources of its request would not be released.
  */
 export function handleInTurn(app: Application, server: Server): RequestListener {
   return (incoming, outgoing) => {
@@ -45,42 +45,39 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
     if (!socket.writable) return;
     let connection = connections.get(socket);
     if (connection === undefined) {
-      connection = { current: response, latest: response, queue: [] };
+      connection = { current: response, latest: response, waiting: 0 };
       connections.set(socket, connection);
     }
-    // A refused request is the last one of its connection.
     if (connection.refusal !== undefined) return;
+    const { latest } = connection;
     connection.latest = response;
-    const { queue } = connection;
-    if (queue.length === MAX_PIPELINED) {
+    const handle = () => {
+      connection.current = response;
+      if (connection.refusal === undefined || connection.latest !== response) {
+        app(request, response, refuseUnroutable(response, server));
+      } else {
+        response.setHeader('Connection', 'close');
+        sendUnparsed(server, response, connection.refusal);
+      }
+    };
+    if (latest === response || latest.closed) {
+      handle();
+      return;
+    }
+    connection.waiting++;
+    if (connection.waiting === MAX_PIPELINED) {
       connection.refusal = overloaded();
       // Requests after this one get no response, so their bytes are discarded.
       discardInput(socket);
     }
-    queue.push(() => {
-      connection.current = response;
-      whenClosed(response, () => {
-        queue.shift();
-        // After all listeners have run: the resources of this request are released before the next one needs its own.
-        process.nextTick(() => {
-          if (socket.writable) queue[0]?.();
-        });
+    latest.once('close', () => {
+      connection.waiting--;
+      // After all listeners have run: the resources of that request are released before this one needs its own.
+      process.nextTick(() => {
+        if (socket.writable) handle();
       });
-      if (refusalOf(socket, response) !== undefined) response.setHeader('Connection', 'close');
-      app(request, response, refuseUnroutable(response, server));
     });
-    if (queue.length === 1) queue[0]!();
   };
-}
-
-/** A middleware that refuses a request for which `handleInTurn` stored an error when the queue was full. */
-export function refuseAtItsTurn({ socket }: Request, response: Response, next: NextFunction): void {
-  next(refusalOf(socket, response));
-}
-
-function refusalOf(socket: Socket, response: ServerResponse): ServiceError | undefined {
-  const { latest, refusal } = connections.get(socket)!;
-  return latest === response ? refusal : undefined;
 }
 
 /** Express calls this for a target without a path, such as `GET http://`; Express's own handler would send HTML. */

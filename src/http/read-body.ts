@@ -7,8 +7,8 @@ import { whenClosed } from './when-closed.js';
 export const BODY_LIMIT_SETTING = 'body limit';
 
 /**
- * Reads the body of a request. A body that has already arrived, as most small bodies have, is read without listeners and
- * without a promise.
+ * Reads the body of a request. Nearly all clients send a plant in one packet with its header: it has arrived already, and is
+ * read without listeners and without a promise. A large body, or one in chunks as Go and fetch send a stream, arrives later.
  *
  * @throws ServiceError bodyTooLarge as soon as more than `BODY_LIMIT` is announced or has arrived; connectionClosed
  */

@@ -6,9 +6,9 @@ import { ServiceError } from '../errors/service-error.js';
 const HOST = /^(\[[0-9a-f:.]+\]|[\w.~!$&'()*+;=%-]*)(:\d*)?$/i;
 
 /**
- * A middleware that refuses requests which Node accepts although RFC 9112 forbids them: HTTP/1.1 without a valid Host
- * (section 3.2), and a body in a transfer coding other than chunked, whose bytes would be taken for JSON
- * (section 6.1).
+ * For scripts that write HTTP by hand, and for clients that compress on the way: a middleware that refuses requests which Node
+ * accepts although RFC 9112 forbids them. These are HTTP/1.1 without a valid Host (section 3.2), and a body in a transfer coding
+ * other than chunked, whose bytes would be taken for JSON (section 6.1).
  */
 export function refuseBadRequest(
   request: IncomingMessage,

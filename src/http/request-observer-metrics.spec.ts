@@ -5,7 +5,7 @@ import { Registry } from 'prom-client';
 import { holdClock } from '../../test/setup/time/clock.js';
 import { openConnection } from '../../test/setup/http/raw-http.js';
 import { requestBytes, startReceiver, type Receiver } from '../../test/http/receiver.js';
-import { invalidHttp } from '../errors/service-error.js';
+import { internal, invalidHttp, overloaded } from '../errors/service-error.js';
 import { RequestObserver, sendUnparsed } from './request-observer.js';
 import { whenClosed } from './when-closed.js';
 
@@ -92,11 +92,11 @@ describe('the time that requests take', () => {
 });
 
 describe('an error response that no middleware sees', () => {
-  async function refuse(lines: string[] = []): Promise<string> {
+  async function refuse(lines: string[] = [], error = invalidHttp()): Promise<string> {
     const { response, received } = await receiver.send(
       requestBytes([...lines, 'Connection: close']),
     );
-    sendUnparsed(receiver.server, response, invalidHttp());
+    sendUnparsed(receiver.server, response, error);
     return received;
   }
 
@@ -120,6 +120,15 @@ describe('an error response that no middleware sees', () => {
     const [, requestId] = /\r\nX-Request-Id: ([0-9a-f-]{36})\r\n/.exec(response)!;
     expect(entries).toEqual([
       { level: 30, msg: 'request', requestId, route: 'unparsed', status: 400, error: 40000 },
+    ]);
+  });
+
+  it('has a log entry with the level of its error', async () => {
+    await refuse([], overloaded());
+    await refuse([], internal(new Error('why')));
+    expect(entries).toMatchObject([
+      { level: 40, route: 'unparsed', error: 50301 },
+      { level: 50, route: 'unparsed', error: 50000, err: { message: 'why' } },
     ]);
   });
 

@@ -27,7 +27,7 @@ const UNPARSED = 'unparsed';
 /** An id of any other form could break a log entry or fill a disk. */
 const WELL_FORMED_ID = /^[\w.:-]{1,128}$/;
 
-/** Logs, measures and traces every request once, when its response is closed. */
+/** For operators: logs, measures and traces every request once, when its response is closed. */
 @Injectable()
 export class RequestObserver {
   private readonly durations: Histogram<'route' | 'method' | 'status'>;
@@ -55,12 +55,12 @@ export class RequestObserver {
 
   /** Names, logs and counts error responses that no middleware sees, and counts connections beyond the limit. */
   watch(server: Server): void {
-    server.on(UNPARSED_EVENT, ({ code }: ServiceError, response: ServerResponse) => {
-      const status = statusOf(code);
+    server.on(UNPARSED_EVENT, (error: ServiceError, response: ServerResponse) => {
+      const status = statusOf(error.code);
       const requestId = requestIdOf(response.req);
       response.setHeader('X-Request-Id', requestId);
       this.durations.observe({ route: UNPARSED, method: 'other', status }, 0);
-      this.logger.info({ requestId, route: UNPARSED, status, error: code }, 'request');
+      this.log({ requestId, route: UNPARSED, status, error: error.code }, error);
     });
     server.on('drop', () => this.drops.inc());
   }

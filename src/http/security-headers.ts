@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express';
 import helmet, { xContentTypeOptions } from 'helmet';
 
-/** A middleware that makes browsers trust the Content-Type of a response. */
+/** For browsers: a middleware that makes them trust the Content-Type of a response. */
 export const noSniff = xContentTypeOptions();
 
 /**

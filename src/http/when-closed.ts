@@ -5,7 +5,7 @@ interface Closable {
 }
 
 /**
- * Calls `release` once, when `stream` closes, or now if it is closed already.
+ * For clients that give up: calls `release` once, when `stream` closes, or now if it is closed already.
  *
  * A client may reset its connection while its token is looked up. A listener for `close` that is added later would never
  * be called, and the resources of the request would never be released.

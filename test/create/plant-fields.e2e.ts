@@ -79,7 +79,7 @@ describe('each column of a plant, as plant.entity.ts has them, is known to', () 
   });
 
   it.each(['plants.csv', 'plants.ndjson'])(
-    'export-format.ts, which writes %s, and plant-lines.ts, which reads it',
+    'plant-format.ts, which writes %s, and plant-lines.ts, which reads it',
     async (file) => {
       await service.post(bodyOf('9007199254740993'));
       const run = (...args: string[]) =>

@@ -1,9 +1,16 @@
-import { readFileSync } from 'node:fs';
-import { mkdtemp, readFile, readlink, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import {
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { RefusedLines } from '../../src/cli/load/refused-lines.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
 import { runBefore, runCommand } from '../setup/service/command.js';
 import { holdClock } from '../setup/time/clock.js';
@@ -264,12 +271,12 @@ describe('plants load', () => {
     const file = join(folder, 'plants');
     await writeFile(file, 'id,name\n02,a\n3,b\n');
     const early = await load([file], {}, wrong);
-    expect(early.stderr).toContain(`the list of refused lines is ${file}.refused.csv.part.`);
+    const part = `plants.refused.csv.${process.pid}.part`;
+    expect(early.stderr).toContain(`the list of refused lines is ${join(folder, part)}.`);
     expect(await listOf('plants.refused.csv')).toBe(list);
-    expect(await listOf('plants.refused.csv.part')).toContain('2,40005,"The id ""02""');
+    expect(await listOf(part)).toContain('2,40005,"The id ""02""');
     expect(await loadText('id,name\n2,a\n')).toMatchObject({ exitCode: 0 });
     expect(await listOf('plants.refused.csv')).toBeUndefined();
-    expect(await listOf('plants.refused.csv.part')).toBeUndefined();
 
     await writeFile(join(folder, 'notes.txt'), 'precious');
     expect(await load([FIXTURE, '--refused', 'notes.txt'])).toMatchObject({
@@ -277,11 +284,6 @@ describe('plants load', () => {
       stderr: expect.stringContaining('is not a list of refused lines'),
     });
     expect(await listOf('notes.txt')).toBe('precious');
-    await writeFile(join(folder, 'other.csv.part'), 'id,name\n01,a\n');
-    for (const input of [FIXTURE, join(folder, 'other.csv.part')]) {
-      expect(await load([input, '--refused', 'other.csv'])).toMatchObject({ exitCode: 1 });
-    }
-    expect(await listOf('other.csv.part')).toBe('id,name\n01,a\n');
   });
 
   it('writes a list to a device, and never replaces or removes the device', async () => {
@@ -296,28 +298,27 @@ describe('plants load', () => {
       expect(loaded).toMatchObject({ exitCode });
       expect(await readlink(device)).toBe('/dev/null');
     }
-    expect(await listOf('device.part')).toBeUndefined();
+    expect((await readdir(folder)).sort()).toEqual(['device', 'plants']);
   });
 
-  it('never mixes the lists of two runs: the first one says that another one has replaced its list', async () => {
-    const path = join(folder, 'plants.refused.csv');
-    // The other run begins its list while this one waits for a response.
-    gateway.onResponse = () => {
-      gateway.onResponse = () => undefined;
-      expect(readFileSync(`${path}.part`, 'utf8')).toContain('2,40005,"The id ""02""');
-      const other = new RefusedLines(path, false, undefined);
-      other.add(7, 40005, 'of the other run');
-      expect(other.close(true)).toBe(path);
-    };
-    const { exitCode, stderr } = await loadText('id,name\n02,a\n3,b\n');
-    expect(exitCode).toBe(1);
-    expect(stderr).toContain(
-      `Another run has replaced the list of refused lines, ${path}. Repeat this one`,
+  it('never mixes the lists of two runs: the list of the one that ends last stays', async () => {
+    const path = join(folder, 'list.csv');
+    const lines = Array.from({ length: 500 }, (_, i) => `0${i},a`).join('\n');
+    const runs = await Promise.all(
+      ['first', 'second'].map(async (name) => {
+        const file = join(folder, name);
+        await writeFile(file, `${name === 'first' ? '' : '\n'}id,name\n1,${name}\n${lines}\n`);
+        return runCommand(
+          ['dist/cli.js', 'plants', 'load', file, '--url', gateway.url, '--refused', path],
+          environment(),
+        );
+      }),
     );
-    expect(stderr).toMatch(/^Up to line 3: at least 1 plant stored, 1 line refused, in /m);
-    expect(await listOf('plants.refused.csv')).toBe(
-      'line,error,message\n7,40005,"of the other run"\n',
-    );
+    expect(await Promise.all(runs.map((run) => run.exit()))).toEqual([1, 1]);
+    const numbers = (await readFile(path, 'utf8')).match(/^\d+(?=,40005,)/gm)!.map(Number);
+    const first = Math.min(...numbers);
+    expect(numbers).toEqual(Array.from({ length: 500 }, (_, i) => first + i));
+    expect((await readdir(folder)).sort()).toEqual(['first', 'list.csv', 'second']);
   });
 
   it('lists what the service refuses in NDJSON, with its error', async () => {
@@ -366,7 +367,7 @@ describe('plants load', () => {
     const { exitCode, stderr } = await load([await someLines()], { isTerminal: true });
     expect(exitCode).toBe(0);
     expect(stderr).toContain('---------- 0 stored, 0 refused');
-    expect(lastState(stderr)).toMatch(/^========== 100 stored, 0 refused, .*100 % read/);
+    expect(lastState(stderr)).toMatch(/^========== 100 stored, 0 refused, .*100 %/);
     expect(stderr).toMatch(/100 plants stored, 0 lines refused, in .+\n$/);
     const piped = await load(['-'], { isTerminal: true, typed: '{"id":1,"name":"a"}' });
     expect(piped.stderr).toContain('1 stored, 0 refused');
@@ -448,7 +449,7 @@ describe('plants load', () => {
   it.each([
     [['missing.csv'], 1, 'missing.csv cannot be read (ENOENT)'],
     [['.'], 1, 'cannot be read (EISDIR)'],
-    [[FIXTURE, '--refused', FIXTURE], 1, '--refused names the file to load'],
+    [[FIXTURE, '--refused', FIXTURE], 1, 'is not a list of refused lines'],
     [[FIXTURE, '--refused', 'no/folder'], 1, 'cannot be written (ENOENT)'],
     [[FIXTURE, '--refused', `${FIXTURE}/list`], 1, 'cannot be written (ENOTDIR)'],
     [[FIXTURE, '--refused', '.'], 1, 'cannot be written (EISDIR)'],

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { toServiceError } from '../../src/errors/error.filter.js';
 import { sendError } from '../../src/errors/send-error.js';
-import { handleInTurn, refuseAtItsTurn } from '../../src/http/pipelining.js';
+import { handleInTurn } from '../../src/http/pipelining.js';
 import { openServer } from '../setup/http/open-server.js';
 import { openConnection } from '../setup/http/raw-http.js';
 
@@ -44,7 +44,6 @@ export async function holdRequests(
     started.push(path);
     next();
   });
-  app.use(refuseAtItsTurn);
   app.get('/fault', () => {
     throw new Error('secret');
   });

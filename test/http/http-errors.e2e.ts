@@ -223,16 +223,6 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
     expect(JSON.parse(responses.at(-1)!.body)).toMatchObject({ error: 50301 });
   });
 
-  it('the refused request is the last one, even if it is also invalid for another reason', async () => {
-    const socket = await openConnection(service.port);
-    socket.on('error', () => undefined);
-    const good = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
-    socket.write(good.repeat(16) + good.replace('Host: x', 'Host: a b') + good);
-    const responses = await readResponses(socket);
-    expect(responses.map(({ status }) => status)).toEqual([...Array<number>(16).fill(200), 400]);
-    expect(responses.at(-1)).toMatchObject({ headers: { connection: 'close' } });
-  });
-
   it.each([
     ['whose chunks are broken', ['Transfer-Encoding: chunked'], 'zz\r\n'],
     ['whose body ends too early', ['Content-Length: 30'], '{"id":'],

@@ -7,16 +7,16 @@ import {
 } from '../../database/postgres-errors.js';
 import { withSnapshot } from '../../database/snapshot.js';
 import { CommandError } from '../command-error.js';
-import { untilInterrupted } from '../interruption.js';
+import { Interruption, untilInterrupted } from '../interruption.js';
+import { OutputFile } from '../output-file.js';
+import type { PlantFormat } from '../plant-format.js';
 import { isTerminal, writeChunk, type Streams } from '../streams.js';
-import { ExportFile } from './export-file.js';
-import type { ExportFormat } from './export-format.js';
 import { ExportProgress } from './export-progress.js';
 
 export interface ExportOptions {
   /** undefined for standard output. */
   readonly file: string | undefined;
-  readonly format: ExportFormat;
+  readonly format: PlantFormat;
   /** The folder of relative paths. */
   readonly callerDir: string;
 }
@@ -31,7 +31,11 @@ export async function exportPlants(
   { file, format, callerDir }: ExportOptions,
   { stdout, stderr }: Streams,
 ): Promise<void> {
-  const output = file === undefined ? undefined : new ExportFile(resolve(callerDir, file));
+  const path = file === undefined ? undefined : resolve(callerDir, file);
+  const output =
+    path === undefined
+      ? undefined
+      : new OutputFile(path, path, 'Name a file in a folder of your own, on a disk with room.');
   // A bar in the middle of the plants would be read by nobody.
   const hasProgress = output !== undefined || !isTerminal(stdout);
   let progress: ExportProgress | undefined;
@@ -56,11 +60,10 @@ export async function exportPlants(
   } catch (error) {
     progress?.stop();
     output?.discard();
+    if (error instanceof Interruption) error.message += ' Not all plants were written.';
     if (!isDatabaseError(error) && !isUnavailable(error)) throw error;
     const outcome =
-      output === undefined
-        ? 'What was written is not complete.'
-        : `${output.path} was not written.`;
+      path === undefined ? 'What was written is not complete.' : `${path} was not written.`;
     throw new CommandError(
       `Not all plants could be read: ${describeDatabaseError(error)}. ${outcome}`,
       { cause: error },

@@ -1,7 +1,8 @@
 import type { Writable } from 'node:stream';
-import { count, formatNumber, ProgressBar, timeLeft, type Progress } from '../progress-bar.js';
+import { count, formatNumber, ProgressBar, type Progress } from '../progress-bar.js';
 import { RowCounter } from './row-counter.js';
 
+/** For the person who waits for an export. */
 export class ExportProgress implements Progress {
   private readonly startedAt = performance.now();
   private readonly counter: RowCounter;
@@ -22,22 +23,24 @@ export class ExportProgress implements Progress {
   }
 
   get summary(): string {
-    return `${count(this.plants, 'plant')} exported, in ${this.seconds.toFixed(1)} s`;
+    return `${count(this.done, 'plant')} exported, in ${this.seconds.toFixed(1)} s`;
+  }
+
+  get counts(): string[] {
+    return [`${formatNumber(this.done)} exported`];
   }
 
   get share(): number | undefined {
-    return this.total === undefined ? undefined : this.plants / Math.max(1, this.total);
+    return this.total === undefined ? undefined : this.done / Math.max(1, this.total);
   }
 
-  get parts(): string[] {
-    const { share, seconds, plants } = this;
-    const parts = [`${formatNumber(plants)} exported`];
-    if (share !== undefined && share > 0 && seconds > 1) {
-      parts.push(timeLeft((seconds * (1 - share)) / share));
-    }
-    if (share !== undefined) parts.push(`${Math.floor(100 * share)} %`);
-    if (seconds > 0) parts.push(`${formatNumber(plants / seconds)} a second`);
-    return parts;
+  /** The header of CSV may not be written yet. */
+  get done(): number {
+    return Math.max(0, this.counter.count);
+  }
+
+  get seconds(): number {
+    return (performance.now() - this.startedAt) / 1000;
   }
 
   /** The data was written. */
@@ -48,14 +51,5 @@ export class ExportProgress implements Progress {
   /** Shows the final count in the bar, then ends the bar. */
   stop(): void {
     this.bar?.stop();
-  }
-
-  /** The header of CSV may not be written yet. */
-  private get plants(): number {
-    return Math.max(0, this.counter.count);
-  }
-
-  private get seconds(): number {
-    return (performance.now() - this.startedAt) / 1000;
   }
 }

@@ -5,8 +5,8 @@ const MAX_IN_FLIGHT = 256;
 const SLOW_GROWTH = 16;
 
 /**
- * Decides how many requests are in flight, as TCP does: the number grows fast until the service refuses a request, is
- * halved then, and grows slowly from there.
+ * For a service that other clients use, too, or a small one: decides how many requests are in flight, as TCP does. The number
+ * grows fast until the service refuses a request, is halved then, and grows slowly from there.
  */
 export class InFlight {
   private limit = 8;
@@ -20,13 +20,6 @@ export class InFlight {
   /** Waits for a place. */
   async enter(): Promise<void> {
     const entered = new Promise<void>((resolve) => this.waiting.push(resolve));
-    this.admit();
-    await entered;
-  }
-
-  /** Waits for a place before all others: in a long outage, repeats must not wait for ever more plants. */
-  async enterAgain(): Promise<void> {
-    const entered = new Promise<void>((resolve) => this.waiting.unshift(resolve));
     this.admit();
     await entered;
   }

@@ -1,7 +1,7 @@
 import { accessSync, constants, createReadStream, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CommandError } from '../command-error.js';
-import { endBy } from '../interruption.js';
+import { untilInterrupted } from '../interruption.js';
 import type { Streams } from '../streams.js';
 import { LoadProgress } from './load-progress.js';
 import { Load } from './load.js';
@@ -29,57 +29,37 @@ const SAFE_TO_REPEAT =
  * @throws CommandError when it cannot go on, and at the end when lines were refused
  */
 export async function loadPlants(options: LoadOptions, streams: Streams): Promise<void> {
+  const { callerDir } = options;
   const isStdin = options.file === '-';
-  const path = resolve(options.callerDir, isStdin ? 'stdin' : options.file);
+  const path = resolve(callerDir, isStdin ? 'stdin' : options.file);
   const size = isStdin ? undefined : sizeOf(path);
   const refused = new RefusedLines(
-    resolve(options.callerDir, options.refused ?? `${path}.refused.csv`),
+    resolve(callerDir, options.refused ?? `${path}.refused.csv`),
     options.refused !== undefined,
-    isStdin ? undefined : path,
   );
   const name = isStdin ? 'Standard input' : path;
   const input = isStdin ? streams.stdin : createReadStream(path);
   const progress = new LoadProgress(streams.stderr, size);
   const load = new Load(new PlantClient(options.url, options.token), progress, refused);
-
-  let interruption: NodeJS.Signals | undefined;
-  const interrupt = (signal: NodeJS.Signals) => {
-    interruption = signal;
-    load.stop(new CommandError('Interrupted.'));
-  };
-  // Not `once`: npm sends a signal again that the terminal sent, and the second one would end the process at once.
-  process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
-  let failure = await load.run(readPlantLines(input, name)).then(
-    () => undefined,
-    (error: Error) => error,
-  );
-  input.destroy();
-  progress.stop();
-  let listPath: string | undefined;
+  let list: string | undefined;
+  const summary = () =>
+    `${progress.summary}${list === undefined ? '' : `; the list of refused lines is ${list}`}.`;
   try {
-    listPath = refused.close(failure === undefined);
+    await untilInterrupted(load.run(readPlantLines(input, name))).finally(() => load.stop());
+    list = refused.finish();
   } catch (error) {
-    failure ??= error as Error;
+    list = refused.stop();
+    if (error instanceof CommandError && progress.line > 0) {
+      error.message += `\nUp to line ${progress.line}: at least ${summary()} ${SAFE_TO_REPEAT}`;
+    }
+    throw error;
+  } finally {
+    input.destroy();
+    progress.stop();
   }
-  const list = listPath === undefined ? '' : `; the list of refused lines is ${listPath}`;
-  let message = `${progress.summary}${list}.`;
-  if (failure instanceof CommandError) {
-    const position = `Up to line ${progress.line}: at least ${message} ${SAFE_TO_REPEAT}`;
-    message = progress.line === 0 ? failure.message : `${failure.message}\n${position}`;
-  } else if (progress.line === 0) {
-    message = `${name} has no plants. Nothing was sent.`;
-  }
-  const isInterrupted = failure !== undefined && interruption !== undefined;
-  const isDone = failure === undefined && listPath === undefined;
-  if (isDone || isInterrupted) streams.stderr.write(`${message}\n`);
-  process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
-  if (isInterrupted) {
-    endBy(interruption!);
-  } else if (!isDone) {
-    throw failure === undefined || failure instanceof CommandError
-      ? new CommandError(message, { cause: failure })
-      : failure;
-  }
+  if (list !== undefined) throw new CommandError(summary());
+  const hasPlants = progress.line > 0;
+  streams.stderr.write(`${hasPlants ? summary() : `${name} has no plants. Nothing was sent.`}\n`);
 }
 
 /**

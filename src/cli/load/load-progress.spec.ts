@@ -48,7 +48,7 @@ describe('LoadProgress', () => {
     load(100, 10_000);
     progress.stop();
     expect(states().at(-1)).toBe(
-      '========== 9,000 stored, 1,000 refused, 0 s left, 100 % read, 100 a second',
+      '========== 9,000 stored, 1,000 refused, 0 s left, 100 %, 100 a second',
     );
   });
 
@@ -63,7 +63,7 @@ describe('LoadProgress', () => {
     ]);
     progress.waitingFor = '';
     load(1, 10_000);
-    expect(states().at(-1)).toMatch(/, 51 s left, 51 % read, 96 a second$/);
+    expect(states().at(-1)).toMatch(/, 51 s left, 51 %, 96 a second$/);
   });
 
   it('shows no time left for input of unknown size', () => {
@@ -73,8 +73,8 @@ describe('LoadProgress', () => {
   });
 
   it.each([
-    [100, '=====----- 9,000,000 stored, 1,000,000 refused, 2 min left, 50 % read, 83,333 a second'],
-    [80, '=====----- 9,000,000 stored, 1,000,000 refused, 2 min left, 50 % read'],
+    [100, '=====----- 9,000,000 stored, 1,000,000 refused, 2 min left, 50 %, 83,333 a second'],
+    [80, '=====----- 9,000,000 stored, 1,000,000 refused, 2 min left, 50 %'],
     [40, '9,000,000 stored, 1,000,000 refused'],
     [20, '9,000,000 stored'],
   ])('fits into %d columns', (columns, state) => {
@@ -100,8 +100,8 @@ describe('LoadProgress', () => {
     load(10, 50_000);
     progress.stop();
     expect(states()).toEqual([
-      expect.stringMatching(/^450 stored, 50 refused, 15 s left, 2[45] % read, 100 a second$/),
-      expect.stringMatching(/^900 stored, 100 refused, 10 s left, (50|49) % read, 100 a second$/),
+      expect.stringMatching(/^450 stored, 50 refused, 15 s left, 2[45] %, 100 a second$/),
+      expect.stringMatching(/^900 stored, 100 refused, 10 s left, (50|49) %, 100 a second$/),
     ]);
   });
 

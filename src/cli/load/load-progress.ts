@@ -1,10 +1,11 @@
 import type { Writable } from 'node:stream';
-import { count, formatNumber, ProgressBar, timeLeft, type Progress } from '../progress-bar.js';
+import { count, formatNumber, ProgressBar, type Progress } from '../progress-bar.js';
 import type { PlantLine } from './plant-lines.js';
 
 /** A longer time without a response is an outage, which says nothing about the time left. */
 const MAX_GAP_MS = 2000;
 
+/** For the person who waits for a load. */
 export class LoadProgress implements Progress {
   stored = 0;
   refused = 0;
@@ -31,28 +32,22 @@ export class LoadProgress implements Progress {
     return `${count(this.stored, 'plant')} stored, ${count(this.refused, 'line')} refused, in ${seconds} s`;
   }
 
-  get isWaiting(): boolean {
-    return this.waitingFor !== '';
-  }
-
   /** How much of the file was read. */
   get share(): number | undefined {
     return this.size === undefined ? undefined : Math.min(1, this.end / this.size);
   }
 
-  get parts(): string[] {
-    const { share, waitingFor } = this;
-    const parts = [`${formatNumber(this.stored)} stored`, `${formatNumber(this.refused)} refused`];
-    if (waitingFor !== '') return [...parts, `waiting: ${waitingFor}`];
-    const seconds = this.activeMs / 1000;
-    if (share !== undefined && seconds > 1) {
-      parts.push(timeLeft((seconds * (1 - share)) / share));
-    }
-    if (share !== undefined) parts.push(`${Math.floor(100 * share)} % read`);
-    if (seconds > 0) {
-      parts.push(`${formatNumber((this.stored + this.refused) / seconds)} a second`);
-    }
-    return parts;
+  get counts(): string[] {
+    return [`${formatNumber(this.stored)} stored`, `${formatNumber(this.refused)} refused`];
+  }
+
+  get done(): number {
+    return this.stored + this.refused;
+  }
+
+  /** Without outages. */
+  get seconds(): number {
+    return this.activeMs / 1000;
   }
 
   /** The plant was read, and is sent next. */

@@ -23,17 +23,19 @@ describe('Load', () => {
     });
     const client = new PlantClient(new URL(`http://127.0.0.1:${await openServer(server)}`), 'x');
     const progress = new LoadProgress(new PassThrough(), undefined);
-    const refused = new RefusedLines('/nowhere/plants.refused.csv', false, undefined);
+    const refused = new RefusedLines('/nowhere/plants.refused.csv', false);
     let lines = 0;
     const file = async function* () {
       while (lines++ < 1000) yield await Promise.resolve(Buffer.from(`${PLANT}\n`));
     };
-    const done = new Load(client, progress, refused).run(readPlantLines(file(), 'plants'));
+    const load = new Load(client, progress, refused);
+    const done = load.run(readPlantLines(file(), 'plants'));
     await until(() => held.length === 8);
     expect(lines).toBeLessThan(20);
     respond = (response) => void response.end(PLANT);
     held.forEach(respond);
     await done;
+    await load.stop();
     progress.stop();
   });
 });
@@ -41,6 +43,7 @@ describe('Load', () => {
 describe('Load, after a 429 with Retry-After', () => {
   let send: jest.SpiedFunction<PlantClient['send']>;
   let progress: LoadProgress;
+  let load: Load;
   let done: Promise<void>;
 
   beforeEach(async () => {
@@ -57,14 +60,15 @@ describe('Load, after a 429 with Retry-After', () => {
       'token',
     );
     progress = new LoadProgress(new PassThrough(), undefined);
-    const refused = new RefusedLines('/nowhere/plants.refused.csv', false, undefined);
-    const load = new Load(client, progress, refused);
+    const refused = new RefusedLines('/nowhere/plants.refused.csv', false);
+    load = new Load(client, progress, refused);
     send = jest.spyOn(client, 'send');
     done = load.run(readPlantLines(PassThrough.from([Buffer.from(PLANT)]), 'plants'));
     await until(() => progress.waitingFor !== '');
   });
   afterEach(async () => {
     await done;
+    await load.stop();
     progress.stop();
     await closeServers();
     jest.useRealTimers();

@@ -8,7 +8,7 @@ import type { RefusedLines } from './refused-lines.js';
 /** Sends plants to a service, and repeats the plants that may not have arrived, however long the service is away. */
 export class Load {
   private readonly inFlight = new InFlight();
-  private readonly stopped = Promise.withResolvers<never>();
+  private readonly failed = Promise.withResolvers<never>();
 
   constructor(
     private readonly client: PlantClient,
@@ -18,19 +18,16 @@ export class Load {
 
   /**
    * @returns when every plant is stored or refused
-   * @throws the reason of `stop`, or the error of `lines`, of the client or of the list of refused lines
+   * @throws the error of `lines`, of the client or of the list of refused lines
    */
   async run(lines: AsyncIterable<PlantLine>): Promise<void> {
-    try {
-      await Promise.race([this.storeAll(lines), this.stopped.promise]);
-    } finally {
-      this.inFlight.stop();
-      await this.client.close();
-    }
+    await Promise.race([this.storeAll(lines), this.failed.promise]);
   }
 
-  stop(reason: Error): void {
-    this.stopped.reject(reason);
+  /** Sends nothing any more, and waits for no response. */
+  async stop(): Promise<void> {
+    this.inFlight.stop();
+    await this.client.close();
   }
 
   private async storeAll(lines: AsyncIterable<PlantLine>): Promise<void> {
@@ -39,7 +36,7 @@ export class Load {
       await this.inFlight.enter();
       this.progress.reached(plant);
       const stored = this.store(plant)
-        .catch((error: Error) => this.stop(error))
+        .catch(this.failed.reject)
         .finally(() => stores.delete(stored));
       stores.add(stored);
     }
@@ -53,7 +50,7 @@ export class Load {
       } finally {
         this.inFlight.leave();
       }
-      await this.inFlight.enterAgain();
+      await this.inFlight.enter();
     }
   }
 

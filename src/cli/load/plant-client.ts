@@ -14,7 +14,7 @@ const TEMPORARY: readonly number[] = [408, 429, 502, 503, 504];
 /** The service responds earlier, unless its DATABASE_TIMEOUT_MS is very long. */
 const RESPONSE_TIMEOUT_MS = 60_000;
 
-/** Sends plants to a service. */
+/** Sends plants to a service, which a proxy may be in front of, and which may be away. */
 export class PlantClient {
   private readonly pool: Pool;
   private hasResponded = false;

@@ -4,6 +4,7 @@ import { CsvError, parse, type InfoRecord, type Options } from 'csv-parse';
 import { parseInt64 } from '../../http/int64.js';
 import { PLANT_FIELDS } from '../../plants/plant-fields.js';
 import { CommandError } from '../command-error.js';
+import { isLeftOut } from '../plant-format.js';
 
 /** A plant of the file: either the JSON to send, or the reason why there is none. */
 export interface PlantLine {
@@ -21,7 +22,7 @@ const MAX_LINE_LENGTH = 32 * 1024 * 1024;
 const LINE_FEED = 0x0a;
 
 /**
- * Reads plants from CSV or NDJSON, without ever reading an id as a number.
+ * Reads plants from CSV, as spreadsheets, databases and `plants export` write it, or from NDJSON. No id is ever read as a number.
  *
  * @param name of the file, for messages
  * @returns nothing if the text is empty, or a header alone
@@ -99,7 +100,7 @@ async function* readJsonLines(blocks: AsyncIterable<Buffer>): AsyncGenerator<Pla
   }
 }
 
-/** null: there is nothing between two commas. */
+/** null: the value is left out. */
 type Values = (string | null)[];
 
 async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine> {
@@ -118,8 +119,7 @@ async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine
     max_record_size: MAX_LINE_LENGTH,
     cast: (value, { quoting }) => {
       if (header === undefined) isHeaderQuoted ||= quoting;
-      // A program that quotes every value cannot leave one out.
-      return value === '' && (!quoting || isHeaderQuoted) ? null : value;
+      return isLeftOut(value, quoting, isHeaderQuoted) ? null : value;
     },
     on_record: (values: Values, info: InfoRecord): PlantLine | undefined => {
       const line = following + info.empty_lines;

@@ -1,142 +1,95 @@
-import {
-  accessSync,
-  closeSync,
-  constants,
-  existsSync,
-  fstatSync,
-  openSync,
-  readSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeSync,
-  type Stats,
-} from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, openSync, readSync, rmSync, statSync } from 'node:fs';
 import { CommandError } from '../command-error.js';
+import { OutputFile } from '../output-file.js';
 
 const HEADER = 'line,error,message\n';
 
 /**
- * The list of refused lines: CSV with line number, `error` and message. There is no list if no line is refused. A list is
- * complete when all lines were sent; until then it is in a file of its own, and the list of an earlier run stays.
+ * The list of refused lines, for the person who corrects the file: CSV with line number, `error` and message. There is no list if no line is refused. A list is
+ * complete when all lines were sent; until then, the list of an earlier run stays.
  */
 export class RefusedLines {
-  /** A device, such as /dev/stderr, cannot be replaced. */
-  private readonly isDevice: boolean;
-  private readonly unfinished: string;
-  private file: number | undefined;
+  private file: OutputFile | undefined;
+  private isEmpty = true;
 
   /**
    * @param isChosen whether the path was given by the caller
-   * @param input the file that is loaded, which must not be overwritten
    * @throws CommandError when the list would destroy a file, or a chosen one cannot be written
    */
   constructor(
-    readonly path: string,
+    private readonly path: string,
     isChosen: boolean,
-    input: string | undefined,
   ) {
-    const existing = statOf(path);
-    this.isDevice = existing !== undefined && !existing.isFile() && !existing.isDirectory();
-    this.unfinished = this.isDevice ? path : `${path}.part`;
-    const files = this.isDevice ? [] : [path, this.unfinished].filter((file) => existsSync(file));
-    for (const file of files) {
-      if (input !== undefined && isSameFile(statOf(file), statOf(input))) {
-        throw new CommandError(`--refused names the file to load: ${file}. Use another one.`);
-      }
-      if (!this.isList(file)) {
-        throw new CommandError(
-          `${file} exists, and is not a list of refused lines. Name another file with --refused.`,
-        );
-      }
+    if (!isReplaceable(path)) {
+      throw new CommandError(
+        `${path} exists, and is not a list of refused lines. Name another file with --refused.`,
+      );
     }
-    // A folder that is read-only does no harm if no line is refused, and no earlier list is in it.
-    if (!isChosen && files.length === 0) return;
-    try {
-      accessSync(this.isDevice ? path : `${dirname(path)}/`, constants.W_OK);
-    } catch (error) {
-      throw this.notWritten(error);
-    }
+    // In the folder of a file to load, which may be read-only, a list is begun only when it is needed.
+    if (isChosen) this.file = this.open();
   }
 
   /** @throws CommandError when the line cannot be written */
   add(line: number, error: number, message: string): void {
     try {
-      if (this.file === undefined) {
-        // A new file: a run that is still writing to the old one must not mix its lines with these.
-        if (!this.isDevice) rmSync(this.unfinished, { force: true });
-        this.file = openSync(this.unfinished, this.isDevice ? 'w' : 'wx');
-        writeSync(this.file, HEADER);
-      }
-      writeSync(this.file, `${line},${error},"${message.replaceAll('"', '""')}"\n`);
+      this.file ??= this.open();
+      if (this.isEmpty) this.file.write(HEADER);
+      this.file.write(`${line},${error},"${message.replaceAll('"', '""')}"\n`);
+      this.isEmpty = false;
     } catch (cause) {
-      throw this.notWritten(cause, `Line ${line} was refused (${error}: ${message}).\n`);
+      throw new CommandError(
+        `Line ${line} was refused (${error}: ${message}).\n${(cause as CommandError).message}`,
+        { cause },
+      );
     }
   }
 
   /**
-   * Replaces the list of an earlier run if all lines were sent.
+   * Replaces the list of an earlier run, because all lines were sent.
    *
-   * @returns where the list of this run is; undefined if no line was refused
-   * @throws CommandError when the list cannot be replaced, or another run has replaced it
+   * @returns where the list is; undefined if no line was refused
+   * @throws CommandError when the list cannot be replaced
    */
-  close(isComplete: boolean): string | undefined {
-    try {
-      if (this.file === undefined) {
-        const earlier = isComplete && !this.isDevice ? [this.path, this.unfinished] : [];
-        for (const path of earlier) rmSync(path, { force: true });
-        return undefined;
-      }
-      const isReplaced = !isSameFile(fstatSync(this.file), statOf(this.unfinished));
-      closeSync(this.file);
-      if (this.isDevice) return this.path;
-      if (isReplaced) {
-        throw new CommandError(
-          `Another run has replaced the list of refused lines, ${this.path}. Repeat this one when the other one has ended, or name another file with --refused.`,
-        );
-      }
-      if (!isComplete) return this.unfinished;
-      renameSync(this.unfinished, this.path);
+  finish(): string | undefined {
+    if (!this.isEmpty) {
+      this.file!.finish();
       return this.path;
-    } catch (error) {
-      throw error instanceof CommandError ? error : this.notWritten(error);
     }
+    this.file?.discard();
+    if (isFile(this.path)) rmSync(this.path);
+    return undefined;
   }
 
-  /**
-   * Whether a file is a list, or the beginning of one. Reads no more, because the file may be of any size.
-   *
-   * @throws CommandError when it cannot be read
-   */
-  private isList(path: string): boolean {
-    let file: number | undefined;
-    try {
-      file = openSync(path, 'r');
-      const start = Buffer.alloc(HEADER.length);
-      const length = readSync(file, start);
-      return HEADER.startsWith(start.toString('utf8', 0, length));
-    } catch (error) {
-      throw this.notWritten(error, '', path);
-    } finally {
-      if (file !== undefined) closeSync(file);
+  /** @returns where the lines are that were refused up to now; undefined if no line was refused */
+  stop(): string | undefined {
+    if (this.isEmpty) {
+      this.file?.discard();
+      return undefined;
     }
+    this.file!.close();
+    return this.file!.unfinished;
   }
 
-  private notWritten(cause: unknown, reason = '', path = this.path): CommandError {
-    const { code } = cause as NodeJS.ErrnoException;
-    return new CommandError(
-      `${reason}The list of refused lines, ${path}, cannot be written (${code}). Name another file with --refused.`,
-      { cause },
-    );
+  private open(): OutputFile {
+    const name = `The list of refused lines, ${this.path},`;
+    return new OutputFile(this.path, name, 'Name another file with --refused.');
   }
 }
 
-/** @returns undefined if there is no such file */
-function statOf(path: string): Stats | undefined {
-  return statSync(path, { throwIfNoEntry: false });
+/** Whether there is a list or the beginning of one, a device, or nothing. Of a file, which may be of any size, no more is read. */
+function isReplaceable(path: string): boolean {
+  try {
+    if (!isFile(path)) return true;
+    const file = openSync(path, 'r');
+    const start = Buffer.alloc(HEADER.length);
+    const length = readSync(file, start);
+    closeSync(file);
+    return HEADER.startsWith(start.toString('utf8', 0, length));
+  } catch {
+    return false;
+  }
 }
 
-function isSameFile(a: Stats | undefined, b: Stats | undefined): boolean {
-  return a !== undefined && a.ino === b?.ino && a.dev === b.dev;
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }

@@ -9,28 +9,36 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { CommandError } from '../command-error.js';
+import { CommandError } from './command-error.js';
 
 /**
- * The file of an export. Under its name, there is always a whole export: an unfinished one has a name of its own, and replaces
- * an earlier file when it is complete and on the disk.
+ * A file that a command writes, for whoever reads it meanwhile or after an interruption. Under its name, there is always a whole one: an unfinished one has a name of its own, and
+ * replaces an earlier file when it is complete and on the disk.
  */
-export class ExportFile {
+export class OutputFile {
+  /** Where the data is before `finish`. Two runs for one file do not write to the same one. */
+  readonly unfinished: string;
   private readonly target: string;
   /** A device or a named pipe cannot be replaced. */
   private readonly isRegular: boolean;
-  private readonly unfinished: string;
   private readonly file: number;
   private isOpen = true;
 
-  /** @throws CommandError when the file cannot be made */
-  constructor(readonly path: string) {
+  /**
+   * @param name the file in messages
+   * @param remedy what to do if it cannot be written
+   * @throws CommandError when it cannot be made
+   */
+  constructor(
+    path: string,
+    private readonly name: string,
+    private readonly remedy: string,
+  ) {
     try {
       const stats = statSync(path, { throwIfNoEntry: false });
       // A link stays one.
       this.target = stats === undefined ? path : realpathSync(path);
       this.isRegular = stats?.isFile() ?? true;
-      // Two exports to one file do not write to the same one.
       this.unfinished = this.isRegular ? `${this.target}.${process.pid}.part` : this.target;
       this.file = openSync(this.unfinished, 'w');
     } catch (error) {
@@ -39,7 +47,7 @@ export class ExportFile {
   }
 
   /** @throws CommandError when not all of the data can be written */
-  write(data: Uint8Array): void {
+  write(data: string | Uint8Array): void {
     try {
       writeFileSync(this.file, data);
     } catch (error) {
@@ -62,22 +70,20 @@ export class ExportFile {
     }
   }
 
+  /** Leaves what was written under the name of the unfinished file. */
+  close(): void {
+    if (this.isOpen) closeSync(this.file);
+    this.isOpen = false;
+  }
+
   /** Leaves the file as it was before. */
   discard(): void {
     this.close();
     if (this.isRegular) rmSync(this.unfinished, { force: true });
   }
 
-  private close(): void {
-    if (this.isOpen) closeSync(this.file);
-    this.isOpen = false;
-  }
-
   private notWritten(cause: unknown): CommandError {
     const { code } = cause as NodeJS.ErrnoException;
-    return new CommandError(
-      `${this.path} cannot be written (${code}). Name a file in a folder of your own, on a disk with room.`,
-      { cause },
-    );
+    return new CommandError(`${this.name} cannot be written (${code}). ${this.remedy}`, { cause });
   }
 }

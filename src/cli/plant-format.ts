@@ -1,9 +1,9 @@
 import { extname } from 'node:path';
-import { PLANT_FIELDS } from '../../plants/plant-fields.js';
-import { UsageError } from '../command-error.js';
+import { PLANT_FIELDS } from '../plants/plant-fields.js';
+import { UsageError } from './command-error.js';
 
-/** How plants are written: as `plants load` reads them. */
-export interface ExportFormat {
+/** How plants are written by `plants export` and read by `plants load`. */
+export interface PlantFormat {
   /**
    * A statement whose output is the file, to the last byte: Postgres itself writes ids and texts, so nothing of them can be
    * lost on the way.
@@ -15,37 +15,44 @@ export interface ExportFormat {
 
 const TEXTS = PLANT_FIELDS.filter((field) => field !== 'id');
 
-/**
- * Texts are escaped as JSON needs it; all other characters are written as they are stored. A text that a plant does not
- * have is NULL, and so is its part of the line, which `concat` leaves out.
- */
+/** `concat` leaves out what is NULL: a text that the plant lacks. */
 const JSON_LINE = `
   concat('{"id":', id, ${TEXTS.map((field) => `',"${field}":' || to_json(${field})::text`).join(', ')}, '}')`;
 
 export const FORMATS = {
-  /** A plant without a tag has nothing after its comma, and an empty tag is `""`. */
+  /** See `isLeftOut` for a plant without a tag. */
   csv: {
     sql: `COPY (SELECT ${PLANT_FIELDS.join()} FROM plants) TO STDOUT (FORMAT csv, HEADER)`,
     isCsv: true,
   },
-  /** CSV of one column whose values are never quoted, because JSON has no control characters: they are written as escapes. */
+  /** For Postgres, CSV of one column whose values are never quoted: JSON has no control characters, because it escapes them. */
   ndjson: {
     sql: `COPY (SELECT ${JSON_LINE} FROM plants) TO STDOUT (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')`,
     isCsv: false,
   },
-} as const satisfies Record<string, ExportFormat>;
+} as const satisfies Record<string, PlantFormat>;
 
-const EXTENSIONS: Readonly<Record<string, ExportFormat>> = {
+/**
+ * Whether a plant has no value in a column of CSV. Postgres writes nothing for a tag that is missing, and `""` for an empty one.
+ * A program that quotes every value, the names of the columns, too, cannot leave one out.
+ */
+export function isLeftOut(value: string, isQuoted: boolean, isHeaderQuoted: boolean): boolean {
+  return value === '' && (!isQuoted || isHeaderQuoted);
+}
+
+const EXTENSIONS: Readonly<Record<string, PlantFormat>> = {
   '.csv': FORMATS.csv,
   '.ndjson': FORMATS.ndjson,
   '.jsonl': FORMATS.ndjson,
 };
 
 /**
+ * The format of a file to write. One to read shows its format by its first character.
+ *
  * @param file undefined for standard output, which is CSV
  * @throws UsageError when the extension names no format
  */
-export function formatOf(file: string | undefined): ExportFormat {
+export function formatOf(file: string | undefined): PlantFormat {
   if (file === undefined) return FORMATS.csv;
   const format = EXTENSIONS[extname(file).toLowerCase()];
   if (format === undefined) {
