@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { end, runService, startOn, stop, urlOf, type BuiltService } from './setup/built-service.js';
-import { runCommand, type Command } from './setup/command.js';
+import { runBefore, runCommand, type Command } from './setup/command.js';
 import { beginPlant, openConnection, readResponses } from './setup/raw-http.js';
 import { startService, type TestService } from './setup/service.js';
 
@@ -25,6 +25,18 @@ async function postDuring(send: () => Promise<void>) {
   socket.destroy();
   return response;
 }
+
+it('a service handles SIGTERM before it opens anything: the first process of a container would ignore it', async () => {
+  const early = runService({
+    DATABASE_URL: beside.proxy.url,
+    ...runBefore(`process.once('newListener', function onListener(event) {
+      if (event !== 'SIGTERM') process.once('newListener', onListener);
+      else setImmediate(() => process.kill(process.pid, event));
+    })`),
+  });
+  expect(await early.exit()).toBe(0);
+  expect(early.stdout).not.toContain('it received SIGTERM');
+});
 
 describe('a service', () => {
   beforeAll(async () => {
