@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, chown, cp, mkdir, rm, truncate, writeFile } from 'node:fs/promises';
+import { chmod, chown, cp, mkdir, readdir, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -159,6 +159,21 @@ describe('a data folder that cannot be used', () => {
       `${dataDir} cannot be used: it belongs to another user, uid 12345. Set DATA_DIR to a folder of your own.`,
     );
   });
+
+  itAsRoot(
+    'root may not change the user: the message says what to do, and no database is made',
+    async () => {
+      const path = join(dataDir, 'new');
+      const [program, ...args] = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'] as const;
+      const env = { PORT: '0', DATA_DIR: path, NODE_V8_COVERAGE: '' };
+      const service = attemptProgram(program, [...args, process.execPath, join(ROOT, MAIN)], env);
+      expect(await service.exit()).toBe(1);
+      expect(reasonOf(service)).toBe(
+        `${cannotStart(join(path, 'postgres'), 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user')}\n`,
+      );
+      expect(await readdir(path)).toEqual([]);
+    },
+  );
 
   itAsRoot('the folder of the database belongs to another user: the message says so', async () => {
     const postgres = join(dataDir, 'postgres');

@@ -41,7 +41,7 @@ fi
 if [ "$(id -u)" = 0 ]; then
   set -- /bin/sh "${0%/*}/as-ordinary-user.sh" "$@"
   "$1" "$2" true 2>/dev/null || {
-    echo 'setpriv cannot run it as an ordinary user here, and it refuses to run as root' >&2
+    echo 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user' >&2
     exit 1
   }
 fi
