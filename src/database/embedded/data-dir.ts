@@ -38,10 +38,13 @@ export function openDataDir(dataDir: string): void {
     const isSticky = (mode & STICKY) !== 0;
     if (isOwn && !isSticky) chmodSync(dataDir, 0o700);
     if (!isOwn && (uid !== ROOT || (!isSticky && (mode & constants.S_IWOTH) !== 0))) {
-      throw new Error(`it belongs to another user, uid ${uid}`);
+      throw new StartError(
+        `${dataDir} belongs to another user (uid ${uid}). Start as that user, or set DATA_DIR to a folder of your own.`,
+      );
     }
     accessSync(dataDir, constants.W_OK);
   } catch (error) {
+    if (error instanceof StartError) throw error;
     // The last line of the output of a program, or the only one of a message.
     const reason = (error as Error).message.trimEnd().split('\n').at(-1);
     throw new StartError(
