@@ -18,15 +18,13 @@ RUN npm ci --omit=dev --os=linux --cpu="$(echo "$TARGETARCH" | sed s/amd64/x64/)
   && rm -rf node_modules/node-linux-* node_modules/.bin/node \
   && find node_modules \( -name '*.map' -o -name '*.ts' -o -name '*.[cm]ts' -o -name '*.a' \) -delete
 
-# On the platform of the image: Postgres itself makes the empty database that each first start unpacks. Only the files that
-# this step reads are copied, so that another change of the source leaves this large layer as it is.
+# On the platform of the image: Postgres itself makes the empty database that each first start unpacks. Only the scripts for
+# that are copied, so that another change of the source leaves this large layer as it is.
 FROM node:24.21.0-bookworm-slim AS packages
 WORKDIR /app
 COPY --from=dependencies /app ./
-COPY --from=build /app/dist/node-version.js dist/
-COPY --from=build /app/dist/errors/start-error.js dist/errors/
-COPY --from=build /app/dist/database/embedded dist/database/embedded
-RUN node dist/database/embedded/prepare-cluster.js
+COPY src/database/embedded/prepare-cluster.sh src/database/embedded/as-ordinary-user.sh ./
+RUN sh prepare-cluster.sh && rm *.sh
 
 FROM node:24.21.0-bookworm-slim
 # The port of a container can be reached only if the service listens on the container's own address.

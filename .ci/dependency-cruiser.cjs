@@ -1,8 +1,7 @@
 /** The direction of imports, as docs/architecture.md draws it. */
 const modules = 'plants|auth|health|metrics';
 
-const programs =
-  '^src/(main|cli|cluster/worker|database/data-source|database/embedded/prepare-cluster)\\.ts$';
+const programs = '^src/(main|cli|cluster/worker|database/data-source)\\.ts$';
 
 module.exports = {
   forbidden: [
@@ -61,7 +60,7 @@ module.exports = {
       name: 'nothing-imports-the-entry-points',
       severity: 'error',
       from: { path: '^src/' },
-      to: { path: '^src/(main|cli|cluster/worker|database/embedded/prepare-cluster)\\.ts$' },
+      to: { path: '^src/(main|cli|cluster/worker)\\.ts$' },
     },
     {
       name: 'only-entry-points-build-the-app',

@@ -49,7 +49,9 @@ async function openAndServe(): Promise<void> {
       config.workers === 1 && import('./app.js'),
     ]);
     resources.defer(() => database.close());
-    await serve({ ...config, database: database.config }, logger, report, resources);
+    // After a signal, what the start would wait for does not matter any more.
+    const reportUnlessStopped = (text: string) => stopping.aborted || report(text);
+    await serve({ ...config, database: database.config }, logger, reportUnlessStopped, resources);
   } catch (error) {
     // A start that a signal ends may fail because its database is closed already.
     if (stopping.aborted) return;

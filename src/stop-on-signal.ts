@@ -1,12 +1,11 @@
 import type { Logger } from 'pino';
-import { STOP_SIGNALS } from './signals.js';
+import { endAtOnce, STOP_SIGNALS } from './signals.js';
 
 /** A program between the terminal and the service may forward the signal that the terminal sent to both. */
 const SAME_SIGNAL_MS = 100;
 
 /**
- * The first signal stops the service gracefully, the second one at once. The first process of a container ignores a
- * signal without a handler.
+ * The first signal stops the service gracefully, the second one at once.
  *
  * @returns aborted from the first signal on
  */
@@ -39,6 +38,6 @@ export function stopOnSignal(logger: Logger, stop: () => Promise<void>): AbortSi
       },
     );
   };
-  for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+  for (const signal of STOP_SIGNALS) process.on(signal, onSignal).off(signal, endAtOnce);
   return stopping.signal;
 }

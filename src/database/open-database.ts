@@ -1,14 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config, DatabaseConfig } from '../config/config.js';
-import { openDataDir } from './embedded/data-dir.js';
+import { openDataDir, openSocketDir } from './embedded/data-dir.js';
 import {
   DataDirInUseError,
   startEmbeddedPostgres,
   type EmbeddedPostgres,
 } from './embedded/embedded-postgres.js';
-import { findOrdinaryUser } from './embedded/ordinary-user.js';
-import { checkPostgresPrograms, findPostgresPrograms } from './embedded/postgres-programs.js';
-import { openSocketDir } from './embedded/socket-dir.js';
+import { checkPostgresPackage, findPostgresPackage } from './embedded/postgres-package.js';
 
 /** A database that accepts connections. */
 export interface OpenDatabase {
@@ -57,14 +55,15 @@ async function open(
 ): Promise<OpenDatabase> {
   const { url } = config;
   if (url !== undefined) return { config: { ...config, url }, close: () => Promise.resolve() };
-  const programs = findPostgresPrograms();
-  checkPostgresPrograms(programs);
-  const user = findOrdinaryUser(programs.postgres);
-  openDataDir(config.dataDir, user.uid);
+  // Of the variables for clients of Postgres, such as PGOPTIONS, pg reads more than an address overrides.
+  for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name];
+  const folder = findPostgresPackage();
+  checkPostgresPackage(folder);
+  openDataDir(config.dataDir);
   const resources = new AsyncDisposableStack();
   try {
     const socketDir = openSocketDir(config.dataDir, resources);
-    const start = () => startEmbeddedPostgres(programs, user, config, port, log);
+    const start = () => startEmbeddedPostgres(folder, config, port, log);
     const postgres = await startOrJoin(config, port, socketDir, start);
     resources.defer(() => postgres.close());
     return {
@@ -101,7 +100,7 @@ async function startOrJoin(
 }
 
 function urlOf(socketDir: string, port: number): string {
-  return `postgres://postgres@/postgres?host=${encodeURIComponent(socketDir)}&port=${port}&sslmode=disable`;
+  return `postgres://plant_store@/postgres?host=${encodeURIComponent(socketDir)}&port=${port}&sslmode=disable`;
 }
 
 /** Whether a Postgres works at this address. One that is stopping has a socket, too, but refuses the login. */

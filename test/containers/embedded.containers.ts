@@ -77,7 +77,7 @@ it('without arguments, it starts, stores, writes its log as JSON, and stops', as
   const lines = container.output.stdout.trim().split('\n');
   const messages = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
   expect(messages).toContain('The Plant Store has stopped.');
-  expect(messages[0]).toMatch(/^DATABASE_URL is not set: plants are stored in .* in \/data\./);
+  expect(messages[1]).toMatch(/^DATABASE_URL is not set: plants are stored in .* in \/data\./);
 });
 
 describe('its plants stay', () => {

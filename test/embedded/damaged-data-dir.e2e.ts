@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, chown, cp, mkdir, rm, truncate, writeFile } from 'node:fs/promises';
+import { chmod, chown, cp, mkdir, readdir, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -35,7 +35,7 @@ describe('a data folder that cannot be used', () => {
   }
 
   const cannotStart = (postgres: string, reason: string) =>
-    `The embedded Postgres cannot start in ${postgres}: ${reason}. Mend that, restore a copy of the folder, or move it away to start with an empty database.`;
+    `The embedded Postgres cannot start in ${postgres}: ${reason}. Mend that, restore a copy of the folder or move it away, or set DATABASE_URL to a Postgres server.`;
 
   const damage: [
     kind: string,
@@ -92,7 +92,10 @@ describe('a data folder that cannot be used', () => {
     await rm(postgres, { recursive: true });
     await writeFile(postgres, 'x');
     await expectOneLine(
-      `${postgres} is not a folder. Move it away, or set DATA_DIR to another folder.`,
+      cannotStart(
+        postgres,
+        `postgres: could not access the server configuration file "${postgres}/postgresql.conf": Not a directory`,
+      ),
     );
   });
 
@@ -131,8 +134,8 @@ describe('a data folder that cannot be used', () => {
     await mkdir(join(dataDir, 'closed'), { mode: 0o555 });
     const service = startAsAnotherUser(path);
     expect(await service.exit()).toBe(1);
-    expect(reasonOf(service)).toBe(
-      `${path} cannot be written (EACCES). Set DATA_DIR to a folder of your own.\n`,
+    expect(reasonOf(service)).toMatch(
+      /^\S+\/closed\/data cannot be used: mkdir: .*: Permission denied\. Set DATA_DIR to a folder of your own\.\n$/,
     );
   });
 
@@ -148,15 +151,34 @@ describe('a data folder that cannot be used', () => {
   });
 
   // Only root can give folders to other users.
-  (user === 0 ? it : it.skip).each([
-    ['the data folder', ''],
-    ['the folder of the database', 'postgres'],
-  ])('%s belongs to another user: the message names both', async (_what, folder) => {
-    const path = join(dataDir, folder);
-    await chown(path, 12_345, 12_345);
+  const itAsRoot = user === 0 ? it : it.skip;
+
+  itAsRoot('the data folder belongs to another user: the message names both', async () => {
+    await chown(dataDir, 12_345, 12_345);
     await expectOneLine(
-      `${path} belongs to another user (uid 12345). Start as that user, or set DATA_DIR to a folder of your own.`,
+      `${dataDir} belongs to another user (uid 12345). Start as that user, or set DATA_DIR to a folder of your own.`,
     );
+  });
+
+  itAsRoot(
+    'root may not change the user: the message says what to do, and no database is made',
+    async () => {
+      const path = join(dataDir, 'new');
+      const [program, ...args] = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'] as const;
+      const env = { PORT: '0', DATA_DIR: path, NODE_V8_COVERAGE: '' };
+      const service = attemptProgram(program, [...args, process.execPath, join(ROOT, MAIN)], env);
+      expect(await service.exit()).toBe(1);
+      expect(reasonOf(service)).toBe(
+        `${cannotStart(join(path, 'postgres'), 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user')}\n`,
+      );
+      expect(await readdir(path)).toEqual([]);
+    },
+  );
+
+  itAsRoot('the folder of the database belongs to another user: the message says so', async () => {
+    const postgres = join(dataDir, 'postgres');
+    await chown(postgres, 12_345, 12_345);
+    await expectOneLine(cannotStart(postgres, `data directory "${postgres}" has wrong ownership`));
   });
 });
 

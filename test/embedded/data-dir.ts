@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { findPostgresPrograms } from '../../src/database/embedded/postgres-programs.js';
+import { archiveIn, findPostgresPackage } from '../../src/database/embedded/postgres-package.js';
 
 /** Makes an empty folder for `DATA_DIR`. */
 export function makeDataDir(): Promise<string> {
@@ -16,7 +16,7 @@ export function removeDataDir(dataDir: string): Promise<void> {
 
 /** Puts an embedded database into the folder, as a first start does. */
 export async function makeCluster(dataDir: string): Promise<void> {
-  const { archive } = findPostgresPrograms();
+  const archive = archiveIn(findPostgresPackage());
   const path = join(dataDir, 'postgres');
   await mkdir(path, { mode: 0o700 });
   await promisify(execFile)('tar', ['-xzf', archive, '-C', path, '--no-same-owner']);

@@ -54,8 +54,8 @@ async function open(opening: Promise<OpenDatabase>): Promise<OpenDatabase> {
 }
 
 /** Connects as another program does beside the service. */
-async function connect(dir = dataDir): Promise<pg.Client> {
-  const client = new pg.Client({ host: join(dir, 'postgres'), user: 'postgres' });
+async function connect(user = 'postgres'): Promise<pg.Client> {
+  const client = new pg.Client({ host: join(dataDir, 'postgres'), user, database: 'postgres' });
   // The service ends its Postgres, with this connection.
   client.on('error', () => undefined);
   await client.connect();
@@ -224,6 +224,52 @@ it('serves any number of other programs, whatever they do in their sessions', as
   expect((await post(service, 2)).status).toBe(200);
   const { rows } = await clients[0]!.query('SELECT id FROM public.plants ORDER BY id');
   expect(rows).toEqual([{ id: '1' }, { id: '2' }]);
+});
+
+it('keeps connections for itself and its commands when other programs take all that they get', async () => {
+  const service = start();
+  expect((await post(service, 1)).status).toBe(200);
+  const connectUntilRefused = async (): Promise<number> => {
+    for (let count = 0; ; count++) {
+      try {
+        await connect();
+      } catch (error) {
+        // The SQLSTATE of a server without a free connection.
+        expect(error).toMatchObject({ code: '53300' });
+        return count;
+      }
+    }
+  };
+  expect(await connectUntilRefused()).toBeGreaterThan(90);
+  expect((await post(service, 2)).status).toBe(200);
+  const { poolSize } = configOf();
+  await Promise.all(Array.from({ length: poolSize }, () => connect('plant_store')));
+  const list = runCommand([CLI, 'token', 'list'], { DATA_DIR: dataDir });
+  expect(await list.exit()).toBe(0);
+});
+
+it('is not changed by the variables for clients of Postgres', async () => {
+  const variables = {
+    PGHOST: '/nowhere',
+    PGPORT: '1',
+    PGUSER: 'nobody',
+    PGDATABASE: 'nothing',
+    PGPASSWORD: 'wrong',
+    PGSSLMODE: 'verify-full',
+    PGOPTIONS: '-c default_transaction_read_only=on',
+    PGCLIENT_ENCODING: 'LATIN1',
+    PGREPLICATION: 'true',
+    PGBINARY: 'true',
+    PGDATA: '/nowhere',
+  };
+  for (const workers of ['1', '2']) {
+    const service = start({ ...variables, WEB_CONCURRENCY: workers });
+    expect((await post(service, 1, 'ä')).status).toBe(200);
+    const list = runCommand([CLI, 'token', 'list'], { ...variables, DATA_DIR: dataDir });
+    expect(await list.exit()).toBe(0);
+    service.process.kill('SIGTERM');
+    expect(await service.exit()).toBe(0);
+  }
 });
 
 describe('a folder that another process has open', () => {

@@ -42,19 +42,19 @@ describe('a start that cannot succeed', () => {
       'a data folder that cannot be made',
       ['service', 'command'],
       { DATA_DIR: '/dev/null/data' },
-      /^\/dev\/null\/data cannot be written \(ENOTDIR\)\. Set DATA_DIR to a folder of your own\.\n$/,
+      /^\/dev\/null\/data cannot be used: mkdir: .*Not a directory\. Set DATA_DIR to a folder of your own\.\n$/,
     ],
     [
       'a data folder in a place where folders cannot be made',
       ['command'],
       { DATA_DIR: '/proc/plants' },
-      /^\/proc\/plants cannot be written \(\w+\)\. Set DATA_DIR to a folder of your own\.\n$/,
+      /^\/proc\/plants cannot be used: mkdir: .*\. Set DATA_DIR to a folder of your own\.\n$/,
     ],
     [
       'a data folder that is a file',
       ['command'],
       { DATA_DIR: '/dev/null' },
-      /^\/dev\/null is not a folder\. Set DATA_DIR to a folder of your own\.\n$/,
+      /^\/dev\/null cannot be used: it is not a folder\. Set DATA_DIR to a folder of your own\.\n$/,
     ],
     [
       'a host of 5,000 characters',
@@ -290,7 +290,7 @@ describe('a start that cannot succeed', () => {
       await writeFile(join(dir, '.env'), `DATA_DIR=${quote}/dev/null/a#b${quote}\n`);
       const command = attempt([CLI, 'token', 'list'], {}, dir);
       expect(await command.exit()).toBe(1);
-      expect(command.stderr).toMatch(/^\/dev\/null\/a#b cannot be written \(ENOTDIR\)\. /);
+      expect(command.stderr).toMatch(/^\/dev\/null\/a#b cannot be used: /);
       await rm(dir, { recursive: true });
     },
   );

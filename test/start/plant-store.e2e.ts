@@ -21,7 +21,7 @@ const BUILD_SETTINGS = [
 ];
 
 /** The last step of a build, which takes time and is not the subject here. */
-const PREPARATION = 'src/database/embedded/prepare-cluster.ts';
+const PREPARATION = 'src/database/embedded/prepare-cluster.sh';
 
 const NAME = `Anna's  "green\\house" $HOME * \`id\``;
 

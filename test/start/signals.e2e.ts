@@ -7,7 +7,7 @@ import {
   urlOf,
   type BuiltService,
 } from '../setup/service/built-service.js';
-import { runCommand, type Command } from '../setup/service/command.js';
+import { runCommand, type Command, runBefore } from '../setup/service/command.js';
 import { beginPlant, openConnection, readResponses } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
@@ -32,6 +32,17 @@ async function postDuring(send: () => Promise<void>) {
   socket.destroy();
   return response;
 }
+
+it('a service handles SIGTERM before its modules are loaded: the first process of a container would ignore it', async () => {
+  const early = runService({
+    DATABASE_URL: beside.proxy.url,
+    // The listener of SIGUSR1 is the first one of a start.
+    ...runBefore(`process.on('newListener', (event) => {
+      if (event === 'SIGUSR1') process.nextTick(() => process.kill(process.pid, 'SIGTERM'));
+    })`),
+  });
+  expect(await early.exit()).toBe(0);
+});
 
 describe('a service', () => {
   beforeAll(async () => {

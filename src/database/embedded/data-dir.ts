@@ -1,17 +1,19 @@
+import { execFileSync } from 'node:child_process';
 import {
   accessSync,
   chmodSync,
   closeSync,
   constants,
   existsSync,
-  fsyncSync,
-  lstatSync,
-  mkdirSync,
   openSync,
   statSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { StartError } from '../../errors/start-error.js';
+
+const ROOT = 0;
+
+const STICKY = 0o1000;
 
 /** The folder of the database cluster. */
 export function clusterIn(dataDir: string): string {
@@ -19,100 +21,57 @@ export function clusterIn(dataDir: string): string {
 }
 
 /**
- * Makes the data folder, if it does not exist, and closes it and the database cluster to other users.
+ * Makes the data folder, if it does not exist, and closes it to other users: who may rename what is in it could put another
+ * database in place of this one. A volume often belongs to root and is open to the group of its users, or to all with the
+ * sticky bit, as /tmp is. There, only the cluster in it is closed.
  *
- * @param uid the user as whom Postgres runs
  * @throws StartError when this user cannot make or use the data folder
  */
-export function openDataDir(dataDir: string, uid: number): void {
-  const cluster = clusterIn(dataDir);
+export function openDataDir(dataDir: string): void {
   try {
-    makeFolder(dataDir);
-    closeToOthers(dataDir);
-    if (existsSync(cluster)) closeCluster(cluster, uid);
+    // Not mkdirSync: in places such as /proc, it would try again forever.
+    if (!existsSync(dataDir)) execFileSync('mkdir', ['-p', dataDir], { stdio: 'pipe' });
+    const stats = statSync(dataDir);
+    const { uid, mode } = stats;
+    if (!stats.isDirectory()) throw new Error('it is not a folder');
+    const isOwn = uid === process.geteuid!();
+    const isSticky = (mode & STICKY) !== 0;
+    if (isOwn && !isSticky) chmodSync(dataDir, 0o700);
+    if (!isOwn && (uid !== ROOT || (!isSticky && (mode & constants.S_IWOTH) !== 0))) {
+      throw new StartError(
+        `${dataDir} belongs to another user (uid ${uid}). Start as that user, or set DATA_DIR to a folder of your own.`,
+      );
+    }
+    accessSync(dataDir, constants.W_OK);
   } catch (error) {
     if (error instanceof StartError) throw error;
+    // The last line of the output of a program, or the only one of a message.
+    const reason = (error as Error).message.trimEnd().split('\n').at(-1);
     throw new StartError(
-      `${dataDir} cannot be written (${codeOf(error)}). Set DATA_DIR to a folder of your own.`,
+      `${dataDir} cannot be used: ${reason}. Set DATA_DIR to a folder of your own.`,
       { cause: error },
     );
   }
 }
 
-/** Not `recursive: true`: in places such as /proc, Node would try again forever. */
-function makeFolder(path: string): void {
-  try {
-    mkdirSync(path, { mode: 0o700 });
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === 'EEXIST') return;
-    if (code !== 'ENOENT' || dirname(path) === path) throw error;
-    makeFolder(dirname(path));
-    mkdirSync(path, { mode: 0o700 });
-  }
-  sync(dirname(path));
-}
+/** The path of a socket has at most 107 bytes on Linux and 103 on macOS. This is the longest path of its folder. */
+const MAX_SOCKET_DIR_BYTES = 103 - '/.s.PGSQL.5432'.length;
 
 /**
- * Another user who may change the data folder could put another database in place of this one. A volume often belongs to root
- * and is open to the group of its users, or to all with the sticky bit: there, only the folder of the cluster is closed.
+ * @param dataDir a folder that exists
+ * @param resources gets the open folder, if its name is too long
+ * @returns the folder of the cluster, under a name that is short enough for the path of a socket. A short name ends with this process
+ * @throws StartError when this system knows no shorter name
  */
-function closeToOthers(dataDir: string): void {
-  const stats = statSync(dataDir);
-  const { mode, uid } = stats;
-  if (!stats.isDirectory()) {
-    throw new StartError(`${dataDir} is not a folder. Set DATA_DIR to a folder of your own.`);
-  }
-  const isOpenToAll = (mode & constants.S_IWOTH) !== 0 && (mode & STICKY) === 0;
-  if (uid === process.geteuid!()) {
-    if ((mode & OTHERS) !== 0) chmodSync(dataDir, 0o700);
-  } else if (uid !== 0 || isOpenToAll) {
-    throw notOwned(dataDir, uid);
-  }
-  accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
-}
-
-const STICKY = 0o1000;
-const OTHERS = 0o077;
-
-function closeCluster(cluster: string, user: number): void {
-  const stats = lstatSync(cluster);
-  if (!stats.isDirectory()) {
+export function openSocketDir(dataDir: string, resources: AsyncDisposableStack): string {
+  const cluster = clusterIn(dataDir);
+  if (Buffer.byteLength(cluster) <= MAX_SOCKET_DIR_BYTES) return cluster;
+  if (process.platform !== 'linux') {
     throw new StartError(
-      `${cluster} is not a folder. Move it away, or set DATA_DIR to another folder.`,
+      `${dataDir} is too long for the path of a socket. Set DATA_DIR to a shorter path.`,
     );
   }
-  const { mode, uid } = stats;
-  if (uid !== user && uid !== process.geteuid!()) throw notOwned(cluster, uid);
-  if ((mode & OTHERS) !== 0) chmodSync(cluster, 0o700);
-}
-
-function notOwned(path: string, uid: number): StartError {
-  return new StartError(
-    `${path} belongs to another user (uid ${uid}). Start as that user, or set DATA_DIR to a folder of your own.`,
-  );
-}
-
-/** Entries of a folder survive a power failure only when the folder itself is on the disk. */
-export function sync(folder: string): void {
-  const descriptor = openSync(folder, constants.O_RDONLY);
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** The text of ENOSPC, in the messages of tar and Postgres. */
-export const NO_SPACE = 'No space left on device';
-
-export function noSpaceError(dataDir: string): StartError {
-  return new StartError(
-    `The disk of ${dataDir} is full. Free some space, or set DATA_DIR to a folder on another disk.`,
-  );
-}
-
-/** The code of an error of the system, such as ENOSPC. */
-export function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException | undefined)?.code;
+  const descriptor = openSync(dataDir, 'r');
+  resources.defer(() => closeSync(descriptor));
+  return clusterIn(`/proc/${process.pid}/fd/${descriptor}`);
 }

@@ -1,14 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../../config/config.js';
 import { StartError } from '../../errors/start-error.js';
-import { clusterIn, NO_SPACE, noSpaceError, sync } from './data-dir.js';
-import type { OrdinaryUser } from './ordinary-user.js';
-import type { PostgresPrograms } from './postgres-programs.js';
+import { clusterIn } from './data-dir.js';
 
 /** Another Postgres uses the data folder. */
 export class DataDirInUseError extends StartError {
@@ -21,21 +18,8 @@ export interface EmbeddedPostgres {
   close(): Promise<void>;
 }
 
-/** One run of Postgres. */
-interface Run {
-  /** Asks Postgres to end. */
-  stop(): void;
-  /** Resolves when Postgres has ended, with its exit code. */
-  readonly ended: Promise<number | null>;
-}
-
-const RUN_POSTGRES = join(import.meta.dirname, 'run-postgres.sh');
-
-/** The exit code of `run-postgres.sh` when another process holds its lock. */
-const LOCKED = 75;
-
-/** The exit code of a shell that does not find a program. */
-const NOT_FOUND = 127;
+/** How many connections a start and commands beside the service need. */
+const SHORT_CONNECTIONS = 20;
 
 const RESTART_DELAY_MS = 1000;
 
@@ -46,85 +30,61 @@ const MIN_START_TIMEOUT_MS = 10_000;
  * Starts Postgres as a child of this process, with its files and its socket in a folder that only this user can enter: it asks
  * for no password. It ends when this process ends, in whatever way. If it ends by itself, it is started again.
  *
+ * @param folder of the programs of Postgres
  * @param port a part of the name of the socket
  * @param log receives what an operator should know of it
  * @throws DataDirInUseError when another Postgres uses the folder
  * @throws StartError when Postgres does not start in time
  */
 export async function startEmbeddedPostgres(
-  { postgres, initdb, archive }: PostgresPrograms,
-  user: OrdinaryUser,
+  folder: string,
   { dataDir, poolSize, startTimeout }: Config['database'],
   port: number,
   log: (text: string) => void,
 ): Promise<EmbeddedPostgres> {
-  const cluster = clusterIn(dataDir);
-  const settings = Object.entries(settingsOf(port, poolSize)).flatMap(([name, value]) => [
-    '-c',
-    `${name}=${value}`,
-  ]);
-  const command = [...user.command, postgres, '-D', cluster, ...settings];
-  const args = [RUN_POSTGRES, cluster, archive, initdb, String(user.uid), ...command];
+  const reserved = poolSize + SHORT_CONNECTIONS;
+  const args = [clusterIn(dataDir), folder, String(port), String(reserved)];
   const timeout = Math.max(startTimeout, MIN_START_TIMEOUT_MS);
-  let run: Run | undefined = await start(dataDir, args, timeout, log);
-  // The name of a new cluster must survive a power failure before the first plant is acknowledged.
-  sync(dataDir);
   const closing = new AbortController();
+  const { signal } = closing;
+  const start = () => runPostgres(dataDir, args, timeout, log, signal);
+
+  let { ended } = await start();
   const keepRunning = async () => {
-    while (run !== undefined) {
-      const code = await run.ended;
-      run = undefined;
-      if (!closing.signal.aborted) {
-        log(`The embedded Postgres ended (exit code ${code}). It is started again.`);
-      }
-      while (!closing.signal.aborted && run === undefined) {
-        await delay(RESTART_DELAY_MS, undefined, { signal: closing.signal }).catch(() => undefined);
-        run = await start(dataDir, args, timeout, log).catch((error: Error) => {
-          log(error.message);
-          return undefined;
-        });
-      }
-      if (closing.signal.aborted) run?.stop();
+    for (;;) {
+      const code = await ended;
+      if (signal.aborted) return;
+      log(`The embedded Postgres ended (exit code ${code}). It is started again.`);
+      await delay(RESTART_DELAY_MS, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      await start().then(
+        (run) => ({ ended } = run),
+        (error: Error) => log(error.message),
+      );
     }
   };
   const closed = keepRunning();
   return {
     async close() {
       closing.abort();
-      run?.stop();
       await closed;
     },
   };
 }
 
-/** Settings that are not in the cluster's postgresql.conf, so that a new version of the service may change them. */
-function settingsOf(port: number, poolSize: number): Record<string, string | number> {
-  return {
-    listen_addresses: '',
-    // Relative to the cluster, whose path may be too long for a socket.
-    unix_socket_directories: '.',
-    unix_socket_permissions: '0700',
-    port,
-    // The connections of the service, and room for other programs.
-    max_connections: poolSize + 100,
-    shared_buffers: '32MB',
-    log_line_prefix: '',
-    log_checkpoints: 'off',
-    // The text of statements may contain data of users.
-    log_min_error_statement: 'panic',
-    // Errors are reported to the client that caused them.
-    log_min_messages: 'log',
-  };
-}
-
-/** @returns when Postgres accepts connections */
-async function start(
+/**
+ * Runs Postgres until it ends by itself or `signal` is aborted.
+ *
+ * @returns its exit code when it ends; the outer promise resolves when it accepts connections
+ */
+async function runPostgres(
   dataDir: string,
   args: readonly string[],
   timeout: number,
   log: (text: string) => void,
-): Promise<Run> {
-  const child = spawn('/bin/sh', args, {
+  signal: AbortSignal,
+): Promise<{ readonly ended: Promise<number | null> }> {
+  const child = spawn('/bin/sh', [join(import.meta.dirname, 'run-postgres.sh'), ...args], {
     cwd: '/',
     // A process group of its own: Ctrl+C in a terminal must not end Postgres before the requests in flight.
     detached: true,
@@ -132,13 +92,13 @@ async function start(
     env: { PATH: process.env['PATH'], LC_ALL: 'C' },
     stdio: ['pipe', 'ignore', 'pipe'],
   });
+  const stop = () => child.stdin.end();
+  signal.addEventListener('abort', stop);
   // Not `close`: a process of a Postgres that was killed may hold standard error open.
-  const ended = once(child, 'exit').then(([code]) => code as number | null);
-  let isStopping = false;
-  const stop = () => {
-    isStopping = true;
-    child.stdin.end();
-  };
+  const ended = once(child, 'exit').then(([code]) => {
+    signal.removeEventListener('abort', stop);
+    return code as number | null;
+  });
   const lines = createInterface(child.stderr);
   const messages: string[] = [];
   const ready = new Promise<'ready'>((resolve) => {
@@ -154,9 +114,9 @@ async function start(
   ]);
   if (outcome === 'ready') {
     lines.removeAllListeners('line').on('line', (line) => {
-      if (!isStopping) log(`The embedded Postgres: ${line}`);
+      if (!signal.aborted) log(`The embedded Postgres: ${line}`);
     });
-    return { stop, ended };
+    return { ended };
   }
   stop();
   if (outcome === 'late') {
@@ -170,13 +130,17 @@ async function start(
 /** @param output what Postgres and the shell wrote before they ended */
 function errorOf(dataDir: string, code: number | null, output: string): StartError {
   const cluster = clusterIn(dataDir);
-  if (code === LOCKED || /^FATAL: +lock file "postmaster.pid" already exists/m.test(output)) {
-    const pid = pidIn(cluster);
+  const [isInUse, pid] = /another postmaster \(PID (\d*)\)/.exec(output) ?? [];
+  if (isInUse !== undefined) {
     return new DataDirInUseError(
-      `${dataDir} is in use by another Plant Store, whose Postgres is ${pid === undefined ? 'starting' : `process ${pid}`}. Stop that one, or set DATA_DIR to another folder.`,
+      `${dataDir} is in use by another Plant Store, whose Postgres is ${pid === '' ? 'starting' : `process ${pid}`}. Stop that one, or set DATA_DIR to another folder.`,
     );
   }
-  if (output.includes(NO_SPACE)) return noSpaceError(dataDir);
+  if (output.includes('No space left on device')) {
+    return new StartError(
+      `The disk of ${dataDir} is full. Free some space, or set DATA_DIR to a folder on another disk.`,
+    );
+  }
   if (output.includes('USE_FLOAT8_BYVAL')) {
     return new StartError(
       `${cluster} was written by PGlite, the embedded database of an earlier version, which Postgres cannot read. Move it away to start with an empty database; docs/embedded-postgres.md says how to move its plants.`,
@@ -184,20 +148,7 @@ function errorOf(dataDir: string, code: number | null, output: string): StartErr
   }
   const [, fatal, detail] = /^(?:FATAL|PANIC): +(.*)(?:\nDETAIL: +(.*)\.)?/m.exec(output) ?? [];
   const reason = fatal ?? (output.replaceAll(/\s+/g, ' ') || `exit code ${code}`);
-  const remedy =
-    code === NOT_FOUND
-      ? 'Install this program, or set DATABASE_URL to a Postgres server.'
-      : 'Mend that, restore a copy of the folder, or move it away to start with an empty database.';
   return new StartError(
-    `The embedded Postgres cannot start in ${cluster}: ${reason}${detail === undefined ? '' : ` (${detail})`}. ${remedy}`,
+    `The embedded Postgres cannot start in ${cluster}: ${reason}${detail === undefined ? '' : ` (${detail})`}. Mend that, restore a copy of the folder or move it away, or set DATABASE_URL to a Postgres server.`,
   );
-}
-
-/** @returns the process in postmaster.pid */
-function pidIn(cluster: string): string | undefined {
-  try {
-    return readFileSync(join(cluster, 'postmaster.pid'), 'utf8').split('\n')[0] || undefined;
-  } catch {
-    return undefined;
-  }
 }

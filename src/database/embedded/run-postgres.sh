@@ -2,41 +2,62 @@
 # Makes the database cluster if there is none, and runs Postgres until it ends or standard input closes. That happens however
 # the process at the other end of it ends.
 #
-# run-postgres.sh CLUSTER ARCHIVE INITDB UID COMMAND…
-#   CLUSTER  the folder of the cluster
-#   ARCHIVE  an archive of an empty cluster
-#   UID      the user to whom the cluster must belong
-#   COMMAND  starts Postgres
-cluster=$1 archive=$2 initdb=$3 uid=$4
-shift 4
+# run-postgres.sh CLUSTER PACKAGE PORT RESERVED
+#   CLUSTER   the folder of the cluster
+#   PACKAGE   the folder of the programs of Postgres
+#   PORT      a part of the name of the socket
+#   RESERVED  how many connections are reserved for the Plant Store
+cluster=$1 package=$2 port=$3 reserved=$4
 
-# Postgres recognizes another one in its folder by the number of its process, which means nothing in another container. So
-# this script, Postgres and all its processes hold a lock of the kernel, too. macOS has no flock, and no containers.
-# One call for the whole file system is faster than one for each of a thousand files; macOS does not have it.
-sync_method=fsync
+# These settings are not in postgresql.conf, so that a new version of the service may change them.
+set -- "$package/bin/postgres" -D "$cluster" -c port="$port" -c shared_buffers=32MB
+# A relative path, because that of the cluster may be too long for a socket.
+set -- "$@" -c listen_addresses= -c unix_socket_directories=. -c unix_socket_permissions=0700
+set -- "$@" -c superuser_reserved_connections="$reserved" -c max_connections="$((reserved + 100))"
+# Errors are reported to the client that caused them, and the text of statements may contain data of users.
+set -- "$@" -c log_line_prefix= -c log_checkpoints=off -c log_min_messages=log -c log_min_error_statement=panic
+
 if [ "$(uname)" = Linux ]; then
-  sync_method=syncfs
+  pid=$(head -n 1 "$cluster/postmaster.pid" 2>/dev/null)
+  # Postgres recognizes another one in its folder by the number of its process, which means nothing in another container. So
+  # this script, Postgres and all its processes hold a lock of the kernel, too.
   exec 9<"${cluster%/*}"
-  flock --nonblock --conflict-exit-code=75 9 || exit
-  # The process that a killed Postgres left in this file has ended, and its number may belong to any other one. Postgres ignores
+  flock --nonblock 9 || {
+    # In the words of Postgres, and not if flock itself is missing.
+    [ $? != 1 ] || echo "Is another postmaster (PID $pid) running?" >&2
+    exit 1
+  }
+  # The process that a killed Postgres left in its file has ended, and its number may belong to any other one. Postgres ignores
   # a number that it finds in this variable.
-  PG_GRANDPARENT_PID=$(head -n 1 "$cluster/postmaster.pid" 2>/dev/null)
-  export PG_GRANDPARENT_PID
+  export PG_GRANDPARENT_PID="$pid"
   # Postgres would not start with an empty file, which a full disk leaves.
   [ -s "$cluster/postmaster.pid" ] || rm -f "$cluster/postmaster.pid"
   rm -f "$cluster"/.s.PGSQL.*.lock
+else
+  # macOS has no flock, and no containers. It leaves what is written by default in the cache of the disk.
+  set -- "$@" -c wal_sync_method=fsync_writethrough
 fi
 
+if [ "$(id -u)" = 0 ]; then
+  set -- /bin/sh "${0%/*}/as-ordinary-user.sh" "$@"
+  "$1" "$2" true 2>/dev/null || {
+    echo 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user' >&2
+    exit 1
+  }
+fi
 # The cluster gets its name when it is complete and on the disk, so an interrupted start leaves nothing that the next one could
 # take for a database.
 if [ ! -e "$cluster" ]; then
-  rm -rf "$cluster.unfinished" &&
-    mkdir -m 700 "$cluster.unfinished" &&
-    tar -xzf "$archive" -C "$cluster.unfinished" --no-same-owner &&
-    "$initdb" --sync-only --sync-method="$sync_method" -D "$cluster.unfinished" >/dev/null &&
-    mv "$cluster.unfinished" "$cluster" || exit
+  new=$cluster.unfinished
+  rm -rf "$new" && mkdir -m 700 "$new" &&
+    tar -xzf "$package/empty-cluster.tgz" -C "$new" --no-same-owner &&
+    sync -f "$new" && mv "$new" "$cluster" && sync -f "$cluster" || exit
 fi
-[ "$uid" = "$(id -u)" ] || chown -hR "$uid:$uid" "$cluster" || exit
+# Not the folder that a link names: another user may have made the link.
+if [ -O "$cluster" ] && [ ! -L "$cluster" ]; then
+  chmod 700 "$cluster"
+  [ "$(id -u)" != 0 ] || chown -hR 65534:65534 "$cluster" || exit
+fi
 
 exec 3<&0
 "$@" </dev/null 3<&- &

@@ -2,18 +2,22 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { appendFile, chown, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, delimiter, dirname, join } from 'node:path';
+import { basename, delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { makeHostileIfUsed } from './hostile-settings.js';
 import { findFreePorts } from '../service/ports.js';
 import { childrenOf, isRunning } from '../service/processes.js';
-import { findNamedUser } from '../../../src/database/embedded/ordinary-user.js';
-import { findPostgresPrograms } from '../../../src/database/embedded/postgres-programs.js';
+import { ROOT } from '../service/command.js';
+import { findPostgresPackage } from '../../../src/database/embedded/postgres-package.js';
 import { sendSignal } from '../service/program.js';
 import { until } from '../time/until.js';
 
 const exec = promisify(execFile);
+
+/** Root runs Postgres as this user. */
+const NOBODY = 65_534;
+const AS_ORDINARY_USER = join(ROOT, 'src/database/embedded/as-ordinary-user.sh');
 
 /** A Postgres server that a test may kill, freeze and misconfigure. */
 export interface PostgresServer {
@@ -56,16 +60,13 @@ export async function startPostgresServer({
   parent = tmpdir(),
   programs,
 }: ServerOptions = {}): Promise<PostgresServer> {
-  const bin = programs ?? dirname(findPostgresPrograms().postgres);
+  const bin = programs ?? join(findPostgresPackage(), 'bin');
   const dir = await mkdtemp(join(parent, 'plant-store-server-'));
-  const user = findNamedUser(join(bin, 'postgres'));
   const isRoot = process.geteuid!() === 0;
   // A server of Citus connects to others, and looks for its certificate in the home folder, which must not be that of root.
   const env = { ...process.env, HOME: dir };
-  const run = (...command: string[]) => {
-    const [program, ...args] = [...user.command, ...command];
-    return exec(program!, args, { cwd: '/', env });
-  };
+  const run = (...command: string[]) =>
+    exec('/bin/sh', [AS_ORDINARY_USER, ...command], { cwd: '/', env });
   const data = join(dir, 'data');
   const logFile = join(dir, 'log');
   const [port] = (await findFreePorts(1)) as [number];
@@ -102,7 +103,7 @@ export async function startPostgresServer({
   };
 
   try {
-    if (isRoot) await chown(dir, user.uid, user.uid);
+    if (isRoot) await chown(dir, NOBODY, NOBODY);
     if (primary === undefined) {
       await run(join(bin, 'initdb'), '-D', data, '-U', 'plants', '-A', 'trust', '-E', 'UTF8');
       await start();
@@ -110,7 +111,7 @@ export async function startPostgresServer({
       await makeHostileIfUsed((sql) => query(sql), 'ROLE plants IN DATABASE plants_test');
     } else {
       await copyFiles(primary, data);
-      if (isRoot) await exec('chown', ['-R', `${user.uid}:${user.uid}`, data]);
+      if (isRoot) await exec('chown', ['-R', `${NOBODY}:${NOBODY}`, data]);
       await start();
     }
   } catch (error) {

@@ -4,13 +4,7 @@ import { expect, jest } from '@jest/globals';
 declare const importByNode: (name: string) => Promise<object>;
 
 /** They start a service, a command or a database as soon as they are imported. */
-const ENTRY_POINTS = [
-  'main.ts',
-  'cli.ts',
-  'cluster/worker.ts',
-  'database/data-source.ts',
-  'database/embedded/prepare-cluster.ts',
-];
+const ENTRY_POINTS = ['main.ts', 'cli.ts', 'cluster/worker.ts', 'database/data-source.ts'];
 
 /** All but unit tests get the built modules, the ones that operators run, wherever they import one of `src/`. */
 if (!expect.getState().testPath!.endsWith('.spec.ts')) {

@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { openSocketDir } from './socket-dir.js';
+import { openSocketDir } from './data-dir.js';
 
 describe('the folder of the socket', () => {
   let resources: AsyncDisposableStack;

