@@ -47,7 +47,7 @@ const MISCONFIGURED = [
 ];
 
 /** The message of pg about a statement to which the server did not respond. */
-const READ_TIMEOUT = 'Query read timeout';
+export const READ_TIMEOUT = 'Query read timeout';
 
 /** The beginning of the message about a list of servers. */
 const NO_PRIMARY = 'no server takes writes';

@@ -12,7 +12,7 @@ import {
   isRetryable,
   isUnavailable,
 } from './postgres-errors.js';
-import { localSettingsOf } from './session.js';
+import { beginOf, localSettingsOf } from './session.js';
 
 /**
  * The server responds, but it cannot reach another server that has a part of the rows. Statements about other rows may
@@ -89,12 +89,6 @@ export function inTransaction<Result>(
     await run('COMMIT', []);
     return result;
   });
-}
-
-function beginOf(client: PoolClient): string {
-  return ['BEGIN ISOLATION LEVEL READ COMMITTED', localSettingsOf(client)]
-    .filter(Boolean)
-    .join('; ');
 }
 
 /** @returns the error for the client, if the database is unavailable */
@@ -195,7 +189,7 @@ async function withClient<Result>(
   let isUsable = true;
   try {
     const result = await run(client);
-    if (!isReplicated) throw databaseUnavailable(new Error('The wait for a standby was cancelled'));
+    if (!isReplicated) throw databaseUnavailable(new Error('the wait for a standby was cancelled'));
     return result;
   } catch (error) {
     isUsable = isGood(error);
@@ -235,7 +229,7 @@ function nameOf(text: string): string {
 function withTimeout<Result>(statement: Promise<Result>, milliseconds: number): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      reject(databaseUnavailable(new Error('The database did not respond in time')));
+      reject(databaseUnavailable(new Error('it did not respond in time')));
     }, milliseconds);
     statement.then(resolve, reject).finally(() => clearTimeout(timer));
   });

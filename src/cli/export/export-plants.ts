@@ -62,7 +62,7 @@ export async function exportPlants(
         ? 'What was written is not complete.'
         : `${output.path} was not written.`;
     throw new CommandError(
-      `Not all plants could be read: ${describeDatabaseError(error)}. ${outcome}`,
+      `Not all plants could be read from the database: ${describeDatabaseError(error)}. ${outcome}`,
       { cause: error },
     );
   }
