@@ -152,6 +152,8 @@ async function queryPooled<Row extends object>(
   client: PoolClient,
   statement: QueryConfig,
 ): Promise<QueryResult<Row>> {
+  // Not for every connection to a pooler: such a one cannot run COPY.
+  Object.assign(client, { pipeline: true });
   const begun = client.query(beginOf(client));
   const result = client.query<Row>(statement);
   const outcomes = await Promise.allSettled([begun, result, client.query('COMMIT')]);

@@ -77,7 +77,6 @@ export async function beginSession(
     // A pooler such as PgBouncer gives its clients numbers of its own.
     if (rows[0]?.isOwn !== false) return;
     pooled.set(client, rows.map(({ name, value }) => `SET LOCAL ${name} = '${value}'`).join('; '));
-    Object.assign(client, { pipeline: true });
   } catch (error) {
     // A database that only speaks the protocol of Postgres may not have such settings.
     if (isUnsupported(error)) return;
@@ -90,8 +89,7 @@ export async function beginSession(
 /**
  * Behind a pooler, each transaction may be in another session of the server.
  *
- * @returns the statements with which each transaction must begin; undefined if the session has our settings. If there are
- *   any, later statements may be sent without a wait for the results of earlier ones.
+ * @returns the statements with which each transaction must begin; undefined if the session has our settings
  */
 export function localSettingsOf(client: ClientBase): string | undefined {
   return pooled.get(client);

@@ -8,6 +8,7 @@ import {
   stopUnderLoad,
   type BuiltService,
 } from '../setup/built-service.js';
+import { runInProcess } from '../setup/cli.js';
 import { fetchDocumented } from '../setup/fetch-documented.js';
 import { startLoad, stopLoads } from '../setup/load.js';
 import { metricAt } from '../setup/metrics.js';
@@ -246,7 +247,7 @@ describe('a service, while other sessions write the same plants', () => {
 });
 
 describe('behind PgBouncer in transaction mode', () => {
-  it('migrations, tokens and plants work', async () => {
+  it('migrations, tokens, plants and their export work', async () => {
     const server = await startPostgresServer();
     const bouncer = await startPgBouncer(server);
     try {
@@ -257,6 +258,9 @@ describe('behind PgBouncer in transaction mode', () => {
       await load.progress(500);
       await load.stop();
       expect(load.failures).toEqual(new Map());
+      const exported = await runInProcess(['plants', 'export'], { DATABASE_URL: bouncer.url });
+      expect(exported).toMatchObject({ exitCode: 0 });
+      expect(exported.stdout.split('\n')).toHaveLength(1 + load.acknowledged.size + 1);
       for (const service of services) await stop(service);
     } finally {
       await bouncer.close();
