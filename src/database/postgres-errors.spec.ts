@@ -193,7 +193,8 @@ describe('an error that does not come from the server', () => {
 
 it.each<[string, unknown, boolean]>([
   ['pg, from the server', databaseError('42601'), true],
-  ['TypeORM, of a statement', inTypeOrm(new Error('Connection terminated')), true],
+  ['TypeORM, from the server', inTypeOrm(databaseError('42601')), true],
+  ['TypeORM, whose connection was lost', inTypeOrm(new Error('Connection terminated')), false],
   ['the network', systemError('ECONNREFUSED'), false],
   ['our code', new TypeError('x is undefined'), false],
   ['a throw of nothing', undefined, false],

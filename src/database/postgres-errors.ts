@@ -143,9 +143,11 @@ export function isMisconfigured(error: unknown): boolean {
   return isOneOf(MISCONFIGURED, error);
 }
 
-/** The database reported the error, or a statement failed that TypeORM ran. */
+/** The database reported the error. */
 export function isDatabaseError(error: unknown): boolean {
-  return error instanceof QueryFailedError || error instanceof DatabaseError;
+  // TypeORM wraps a lost connection, too.
+  const cause = error instanceof QueryFailedError ? error.driverError : error;
+  return cause instanceof DatabaseError;
 }
 
 /** A message for the operator, without the statement, its values or the credentials. */
