@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { prepareDatabase } from '../src/database/prepare-database.js';
 import { readConfig } from '../src/config/config.js';
 import { runInProcess } from './setup/cli.js';
@@ -46,11 +46,16 @@ describe('a command whose database goes silent', () => {
     ['migrate', '--distribute'],
     ['plants', 'export'],
   ])('%s %s: ends, at whatever point that is, with a sentence or its result', async (...words) => {
+    // Nest writes to the process itself.
+    const writes = [process.stdout, process.stderr].map((stream) => jest.spyOn(stream, 'write'));
     const outcomes = [];
     for (let first = 0; first < POINTS; first += AT_ONCE) {
       const points = Array.from({ length: AT_ONCE }, (_, i) => first + i);
       outcomes.push(...(await Promise.all(points.map((packets) => runSilenced(words, packets)))));
     }
+    const written = writes.flatMap(({ mock }) => mock.calls.map(([text]) => String(text)));
+    jest.restoreAllMocks();
+    expect(written.filter((text) => text.includes('Nest'))).toEqual([]);
     for (const outcome of outcomes) {
       expect(outcome.stderr).not.toMatch(/^ +at |Error|Nest/m);
       if (outcome.exitCode === 0) continue;
