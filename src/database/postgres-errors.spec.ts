@@ -139,6 +139,7 @@ describe('an error that does not come from the server', () => {
       ['unavailable', 'retryable'],
     ],
     ['Connection terminated', ['unavailable']],
+    ['Query runner already released. Cannot run queries anymore.', ['unavailable']],
     ['Connection terminated due to connection timeout', ['unavailable']],
     ['Query read timeout', ['unavailable']],
     ['timeout exceeded when trying to connect', ['unavailable']],

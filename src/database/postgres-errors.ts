@@ -68,6 +68,7 @@ const UNAVAILABLE = [
   'Connection terminated',
   'Client was closed',
   'Cannot use a pool after calling end',
+  'Query runner already released', // TypeORM, when the connection was lost between two statements
   NO_PRIMARY,
 ];
 
