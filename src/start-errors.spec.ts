@@ -48,8 +48,11 @@ it('an outage is one line, without a stack', () => {
   expect(explainStartError(databaseUnavailable(cause))).toBe(
     'The database cannot be used: canceling statement due to statement timeout (57014).',
   );
-  expect(explainStartError(new Error('Query read timeout'))).toBe(
-    'The database cannot be used: it does not respond to a statement.',
+  const silence = 'The database cannot be used: it does not respond to a statement.';
+  expect(explainStartError(new Error('Query read timeout'))).toBe(silence);
+  expect(explainStartError(inTypeOrm(new Error('Query read timeout')))).toBe(silence);
+  expect(explainStartError(databaseUnavailable(new Error('it did not respond in time')))).toBe(
+    'The database cannot be used: it did not respond in time.',
   );
 });
 

@@ -5,6 +5,7 @@ import {
   isDatabaseError,
   isUnavailable,
 } from './database/postgres-errors.js';
+import { ErrorCode } from './errors/error-codes.js';
 import { ServiceError } from './errors/service-error.js';
 import { StartError } from './errors/start-error.js';
 
@@ -34,7 +35,10 @@ export function explainStartError(error: unknown): string {
   }
   // Of a statement that was sent by a command, the cause says more than the message, which is for clients.
   const cause = error instanceof ServiceError ? error.cause : error;
-  if (cause instanceof Error && (isDatabaseError(cause) || isUnavailable(cause))) {
+  const isOutage =
+    isUnavailable(cause) ||
+    (error instanceof ServiceError && error.code === ErrorCode.databaseUnavailable);
+  if (cause instanceof Error && (isOutage || isDatabaseError(cause))) {
     return `The database cannot be used: ${describeDatabaseError(cause)}.`;
   }
   return error.stack ?? error.message;

@@ -11,8 +11,8 @@ export async function withAccessTokens<Result>(
 ): Promise<Result> {
   const app = await NestFactory.createApplicationContext(
     { module: AccessTokensModule, imports: [DatabaseModule.register(config)] },
-    // Nest prints warnings on standard output, which carries results only; errors go to standard error.
-    { logger: ['error'], abortOnError: false },
+    // Standard output carries results only, and the command itself explains its error, without a stack trace.
+    { logger: false, abortOnError: false },
   );
   try {
     return await action(app.get(AccessTokensService));

@@ -21,7 +21,8 @@ export class DatabaseModule {
           extra: { ...options.extra, query_timeout: config.timeout, keepAlive: true },
           // Each feature registers its own entities: TypeOrmModule.forFeature.
           autoLoadEntities: true,
-          retryAttempts: 0,
+          // Not `retryAttempts: 0`, which still logs a stack trace beside the message for the operator.
+          toRetry: () => false,
         }),
       ],
     };

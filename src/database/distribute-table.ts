@@ -1,7 +1,9 @@
-import { DataSource } from 'typeorm';
 import type { DatabaseConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
-import { databaseOptions } from './database-options.js';
+import { withConnection } from './connection.js';
+import { SERVER_PART } from './database-options.js';
+import { limited } from './limited.js';
+import { beginOf } from './session.js';
 import { FIND_TABLE } from './shards.js';
 
 /** Where the rows of a distributed table are. */
@@ -27,17 +29,19 @@ export async function distributeTable(
   config: DatabaseConfig,
   table: string,
 ): Promise<Distribution> {
-  const dataSource = await new DataSource(databaseOptions(config)).initialize();
-  try {
-    const citus = await dataSource.query<unknown[]>(
-      `SELECT 1 FROM pg_extension WHERE extname = 'citus'`,
-    );
+  const limits = { statement: 0, lock: Math.ceil(config.timeout * SERVER_PART) };
+  return withConnection(config, limits, async (client) => {
+    const run = async <Row extends object>(text: string, values: unknown[] = []) => {
+      const { rows } = await client.query<Row>(limited(config.timeout, text, values));
+      return rows;
+    };
+    const citus = await run(`SELECT 1 FROM pg_extension WHERE extname = 'citus'`);
     if (citus.length === 0) {
       throw new StartError(
         `The table ${table} was not distributed: the database has no extension citus. Install Citus, run CREATE EXTENSION citus in this database on every server, and add the workers with citus_add_node.`,
       );
     }
-    const [workers] = await dataSource.query<{ count: number }[]>(
+    const [workers] = await run<{ count: number }>(
       'SELECT count(*)::int AS count FROM citus_get_active_worker_nodes()',
     );
     if (workers!.count === 0) {
@@ -45,19 +49,16 @@ export async function distributeTable(
         `The table ${table} was not distributed: Citus has no workers. Add them with citus_add_node.`,
       );
     }
-    const wasDistributed = (await dataSource.query<unknown[]>(FIND_TABLE, [table])).length > 0;
+    const wasDistributed = (await run(FIND_TABLE, [table])).length > 0;
     if (!wasDistributed) {
-      await dataSource.transaction(async (manager) => {
-        // Moving many rows takes longer than the limit that the role may have.
-        await manager.query('SET LOCAL statement_timeout = 0');
-        await manager.query(`SELECT create_distributed_table($1, 'id')`, [table]);
-        // Without this, the rows that were moved also stay on the disk of this server.
-        await manager.query('SELECT truncate_local_data_after_distributing_table($1)', [table]);
-      });
+      await run(beginOf(client));
+      // Not `run`: moving many rows takes long.
+      await client.query(`SELECT create_distributed_table($1, 'id')`, [table]);
+      // Without this, the rows that were moved also stay on the disk of this server.
+      await client.query('SELECT truncate_local_data_after_distributing_table($1)', [table]);
+      await run('COMMIT');
     }
-    const [counts] = await dataSource.query<Omit<Distribution, 'wasDistributed'>[]>(COUNT, [table]);
+    const [counts] = await run<Omit<Distribution, 'wasDistributed'>>(COUNT, [table]);
     return { ...counts!, wasDistributed };
-  } finally {
-    await dataSource.destroy();
-  }
+  });
 }

@@ -143,6 +143,7 @@ describe('an error that does not come from the server', () => {
       ['unavailable', 'retryable'],
     ],
     ['Connection terminated', ['unavailable']],
+    ['Query runner already released. Cannot run queries anymore.', ['unavailable']],
     ['Connection terminated due to connection timeout', ['unavailable']],
     ['Query read timeout', ['unavailable']],
     ['timeout exceeded when trying to connect', ['unavailable']],
@@ -197,7 +198,8 @@ describe('an error that does not come from the server', () => {
 
 it.each<[string, unknown, boolean]>([
   ['pg, from the server', databaseError('42601'), true],
-  ['TypeORM, of a statement', inTypeOrm(new Error('Connection terminated')), true],
+  ['TypeORM, from the server', inTypeOrm(databaseError('42601')), true],
+  ['TypeORM, whose connection was lost', inTypeOrm(new Error('Connection terminated')), false],
   ['the network', systemError('ECONNREFUSED'), false],
   ['our code', new TypeError('x is undefined'), false],
   ['a throw of nothing', undefined, false],

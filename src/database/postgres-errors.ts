@@ -47,7 +47,7 @@ const MISCONFIGURED = [
 ];
 
 /** The message of pg about a statement to which the server did not respond. */
-const READ_TIMEOUT = 'Query read timeout';
+export const READ_TIMEOUT = 'Query read timeout';
 
 /** The beginning of the message about a list of servers. */
 const NO_PRIMARY = 'no server takes writes';
@@ -68,6 +68,7 @@ const UNAVAILABLE = [
   'Connection terminated',
   'Client was closed',
   'Cannot use a pool after calling end',
+  'Query runner already released', // TypeORM, when the connection was lost between two statements
   NO_PRIMARY,
 ];
 
@@ -143,9 +144,11 @@ export function isMisconfigured(error: unknown): boolean {
   return isOneOf(MISCONFIGURED, error);
 }
 
-/** The database reported the error, or a statement failed that TypeORM ran. */
+/** The database reported the error. */
 export function isDatabaseError(error: unknown): boolean {
-  return error instanceof QueryFailedError || error instanceof DatabaseError;
+  // TypeORM wraps a lost connection, too.
+  const cause = error instanceof QueryFailedError ? error.driverError : error;
+  return cause instanceof DatabaseError;
 }
 
 /** A message for the operator, without the statement, its values or the credentials. */

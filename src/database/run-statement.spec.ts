@@ -57,7 +57,7 @@ describe('a statement', () => {
     await settled();
     expect(states).toEqual(['in flight', 'waiting']);
     jest.advanceTimersByTime(1);
-    const late = { reason: unavailable({ message: 'The database did not respond in time' }) };
+    const late = { reason: unavailable({ message: 'it did not respond in time' }) };
     expect(await Promise.allSettled(outcomes)).toMatchObject([late, late]);
   });
 
@@ -79,7 +79,7 @@ describe('a statement', () => {
         text === 'INSERT' ? { notice: { code: '01000', routine } } : {},
       );
       await expect(runStatement(dataSource, 'INSERT', [])).rejects.toMatchObject(
-        unavailable({ message: 'The wait for a standby was cancelled' }),
+        unavailable({ message: 'the wait for a standby was cancelled' }),
       );
       await runStatement(dataSource, 'SELECT', []);
       expect(pool.serials).toEqual([1, 2]);
@@ -156,7 +156,7 @@ describe('a statement that fails', () => {
     });
     holdTimers();
     await expect(runStatement(dataSource, 'INSERT', [])).rejects.toMatchObject(
-      unavailable({ message: 'The database did not respond in time' }),
+      unavailable({ message: 'it did not respond in time' }),
     );
     expect(pool.server.statements).toHaveLength(3);
   });

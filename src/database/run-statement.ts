@@ -12,7 +12,7 @@ import {
   isRetryable,
   isUnavailable,
 } from './postgres-errors.js';
-import { localSettingsOf } from './session.js';
+import { beginOf, localSettingsOf } from './session.js';
 
 /**
  * The server responds, but it cannot reach another server that has a part of the rows. Statements about other rows may
@@ -91,12 +91,6 @@ export function inTransaction<Result>(
   });
 }
 
-function beginOf(client: PoolClient): string {
-  return ['BEGIN ISOLATION LEVEL READ COMMITTED', localSettingsOf(client)]
-    .filter(Boolean)
-    .join('; ');
-}
-
 /** @returns the error for the client, if the database is unavailable */
 function withoutDetails(error: unknown): unknown {
   if (isPartUnavailable(error)) return new PartUnavailableError(error);
@@ -158,6 +152,8 @@ async function queryPooled<Row extends object>(
   client: PoolClient,
   statement: QueryConfig,
 ): Promise<QueryResult<Row>> {
+  // Not for every connection to a pooler: such a one cannot run COPY.
+  Object.assign(client, { pipeline: true });
   const begun = client.query(beginOf(client));
   const result = client.query<Row>(statement);
   const outcomes = await Promise.allSettled([begun, result, client.query('COMMIT')]);
@@ -195,7 +191,7 @@ async function withClient<Result>(
   let isUsable = true;
   try {
     const result = await run(client);
-    if (!isReplicated) throw databaseUnavailable(new Error('The wait for a standby was cancelled'));
+    if (!isReplicated) throw databaseUnavailable(new Error('the wait for a standby was cancelled'));
     return result;
   } catch (error) {
     isUsable = isGood(error);
@@ -235,7 +231,7 @@ function nameOf(text: string): string {
 function withTimeout<Result>(statement: Promise<Result>, milliseconds: number): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      reject(databaseUnavailable(new Error('The database did not respond in time')));
+      reject(databaseUnavailable(new Error('it did not respond in time')));
     }, milliseconds);
     statement.then(resolve, reject).finally(() => clearTimeout(timer));
   });

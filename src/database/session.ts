@@ -1,4 +1,5 @@
 import type { Client, ClientBase, QueryResultRow } from 'pg';
+import { limited } from './limited.js';
 import { isUnsupported } from './postgres-errors.js';
 
 /** Time limits of the server, in milliseconds; 0 means without a limit. */
@@ -54,21 +55,28 @@ const pooled = new WeakMap<ClientBase, string>();
 
 /**
  * Makes statements on a new connection independent of the settings of the database and the role.
+ *
+ * @param timeout of this statement, in milliseconds; by default, it is that of the connection
  * @throws the error of the connection, which is then closed
  */
-export async function beginSession(client: ClientBase, limits: TimeLimits): Promise<void> {
+export async function beginSession(
+  client: ClientBase,
+  limits: TimeLimits,
+  timeout?: number,
+): Promise<void> {
   const { processID, connection } = client as Client & { processID: number | null };
   const settings = settingsOf(limits);
   try {
-    const { rows } = await client.query<SettingRow>(BEGIN_SESSION, [
-      Object.keys(settings),
-      Object.values(settings),
-      processID ?? 0,
-    ]);
+    const { rows } = await client.query<SettingRow>(
+      limited(timeout, BEGIN_SESSION, [
+        Object.keys(settings),
+        Object.values(settings),
+        processID ?? 0,
+      ]),
+    );
     // A pooler such as PgBouncer gives its clients numbers of its own.
     if (rows[0]?.isOwn !== false) return;
     pooled.set(client, rows.map(({ name, value }) => `SET LOCAL ${name} = '${value}'`).join('; '));
-    Object.assign(client, { pipeline: true });
   } catch (error) {
     // A database that only speaks the protocol of Postgres may not have such settings.
     if (isUnsupported(error)) return;
@@ -81,9 +89,15 @@ export async function beginSession(client: ClientBase, limits: TimeLimits): Prom
 /**
  * Behind a pooler, each transaction may be in another session of the server.
  *
- * @returns the statements with which each transaction must begin; undefined if the session has our settings. If there are
- *   any, later statements may be sent without a wait for the results of earlier ones.
+ * @returns the statements with which each transaction must begin; undefined if the session has our settings
  */
 export function localSettingsOf(client: ClientBase): string | undefined {
   return pooled.get(client);
+}
+
+/** @returns the statements that begin a transaction in which every statement sees what is committed before it */
+export function beginOf(client: ClientBase): string {
+  return ['BEGIN ISOLATION LEVEL READ COMMITTED', localSettingsOf(client)]
+    .filter(Boolean)
+    .join('; ');
 }

@@ -201,7 +201,7 @@ describe('plants export', () => {
     command.process.stdout.resume();
     expect(await command.exit()).toBe(1);
     expect(command.stderr).toMatch(
-      /^Not all plants could be read: .+\. What was written is not complete\.\n$/,
+      /^Not all plants could be read from the database: .+\. What was written is not complete\.\n$/,
     );
   });
 
@@ -250,7 +250,7 @@ describe('plants export', () => {
       service.proxy.cut();
       expect(await command.exit()).toBe(1);
       expect(command.stderr).toBe(
-        `Not all plants could be read: Connection terminated unexpectedly. ${join(folder, 'plants.csv')} was not written.\n`,
+        `Not all plants could be read from the database: Connection terminated unexpectedly. ${join(folder, 'plants.csv')} was not written.\n`,
       );
       await expectUnchanged();
     });

@@ -12,7 +12,6 @@ import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { startLoad, stopLoads } from '../setup/model/load.js';
 import { metricAt } from '../setup/service/metrics.js';
 import { childrenOf } from '../setup/service/processes.js';
-import { startPgBouncer } from './pgbouncer.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
 import { isReady } from '../setup/service/service-program.js';
 import { until } from '../setup/time/until.js';
@@ -242,48 +241,6 @@ describe('a service, while other sessions write the same plants', () => {
     for (const service of services) await stop(service);
     expect(await server.query('SELECT 1 FROM plants')).toHaveLength(2400);
     expect(await deadlocks()).toBe(before);
-  });
-});
-
-describe('behind PgBouncer in transaction mode', () => {
-  it('migrations, tokens and plants work', async () => {
-    const server = await startPostgresServer();
-    const bouncer = await startPgBouncer(server);
-    try {
-      const services = await Promise.all([startOn(bouncer.url), startOn(bouncer.url)]);
-      const token = await createToken(bouncer.url);
-      let turn = 0;
-      const load = startLoad(() => services[turn++ % services.length]!.url, token);
-      await load.progress(500);
-      await load.stop();
-      expect(load.failures).toEqual(new Map());
-      for (const service of services) await stop(service);
-    } finally {
-      await bouncer.close();
-      await server.close();
-    }
-  });
-
-  it('a statement that timed out does not wait at the server any more', async () => {
-    const server = await startPostgresServer();
-    const bouncer = await startPgBouncer(server);
-    const locker = new pg.Client({ connectionString: server.url });
-    try {
-      const service = await startOn(bouncer.url);
-      const token = await createToken(bouncer.url);
-      await locker.connect();
-      await locker.query('BEGIN; LOCK TABLE plants');
-      expect((await postPlant(service, token, 1)).status).toBe(503);
-      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-      await until(async () => (await server.query(waiting)).length === 0);
-      await locker.query('ROLLBACK');
-      expect((await postPlant(service, token, 1)).status).toBe(200);
-      await stop(service);
-    } finally {
-      await locker.end();
-      await bouncer.close();
-      await server.close();
-    }
   });
 });
 

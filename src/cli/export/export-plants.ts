@@ -65,7 +65,7 @@ export async function exportPlants(
     const outcome =
       path === undefined ? 'What was written is not complete.' : `${path} was not written.`;
     throw new CommandError(
-      `Not all plants could be read: ${describeDatabaseError(error)}. ${outcome}`,
+      `Not all plants could be read from the database: ${describeDatabaseError(error)}. ${outcome}`,
       { cause: error },
     );
   }

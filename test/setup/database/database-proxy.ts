@@ -9,6 +9,9 @@ export interface DatabaseProxy {
   readonly connections: number;
   /** Delivers nothing and closes nothing from now on, like a server whose processes are stopped. */
   freeze(): void;
+  /** Freezes when the database has sent this many packets more; the next one is lost. */
+  freezeAfter(packets: number): void;
+  readonly isFrozen: boolean;
   /** Cuts all connections and refuses new ones, like a server that is not running. */
   cut(): void;
   /** Replaces the number of rows in the result of every INSERT from now on. */
@@ -27,6 +30,12 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   let state: 'open' | 'frozen' | 'cut' = 'open';
   let connections = 0;
   let pretended: number | undefined;
+  let packetsLeft = Infinity;
+
+  const freeze = () => {
+    state = 'frozen';
+    for (const socket of sockets) socket.pause();
+  };
 
   const server = createServer((client) => {
     connections++;
@@ -41,6 +50,10 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
     ] as const) {
       sockets.add(socket);
       socket.on('data', (chunk: Buffer) => {
+        if (socket === upstream && packetsLeft-- <= 0) {
+          freeze();
+          return;
+        }
         other.write(pretended === undefined ? chunk : withCount(chunk, pretended));
       });
       socket.on('error', () => undefined);
@@ -63,9 +76,12 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
     get connections() {
       return connections;
     },
-    freeze() {
-      state = 'frozen';
-      for (const socket of sockets) socket.pause();
+    freeze,
+    freezeAfter(packets) {
+      packetsLeft = packets;
+    },
+    get isFrozen() {
+      return state === 'frozen';
     },
     cut() {
       state = 'cut';
