@@ -34,7 +34,7 @@ export function addPlantsCommands(
       const { token, callerDir } = readClientConfig(env);
       if (token === undefined || !SENDABLE.test(token)) {
         throw new CommandError(
-          `PLANT_STORE_TOKEN is ${token === undefined ? 'not set' : 'no token'}. Set it to one, such as with: ` +
+          `PLANT_STORE_TOKEN is ${token === undefined ? 'not set' : 'not a token'}. Set it to a token, for example with: ` +
             'export PLANT_STORE_TOKEN=$(./plant-store token create loader)',
         );
       }

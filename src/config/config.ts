@@ -137,7 +137,7 @@ const environment = settings
           ? { issuer: env.OIDC_ISSUER, audience: env.OIDC_AUDIENCE }
           : undefined,
     },
-    /** The address for clients; undefined: the one from which a client loaded the document. */
+    /** The address for clients; undefined: the one from which a client loaded the OpenAPI document. */
     baseUrl: env.BASE_URL,
     database: {
       /** undefined: the embedded Postgres in `dataDir`. */

@@ -55,7 +55,7 @@ export const origins: z.ZodType<readonly string[], string> = z
         return /^https?:[^*]+$/.test(origin) && URL.parse(origin)?.origin === origin;
       }) ||
       (list.length === 1 && list[0] === '*'),
-    'must be *, or origins separated by commas, as browsers send them: in small letters, without a path, a slash at the end or a default port, such as https://garden.example.org',
+    'must be *, or origins separated by commas, as browsers send them: in lower case, without a path, a slash at the end or a default port, such as https://garden.example.org',
   );
 
 const HOST_NAME = /^[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)*\.?$/u;

@@ -17,12 +17,12 @@ it.each([
   ['DATABASEURL', ': did you mean DATABASE_URL?'],
   ['database_url', ': did you mean DATABASE_URL?'],
   ['BODYLIMIT', ': did you mean BODY_LIMIT?'],
-  ['PROT', '; .env.example has all settings'],
+  ['PROT', ': did you mean PORT?'],
   ['PORTS', ': did you mean PORT?'],
-  ['MY_FLAG', '; .env.example has all settings'],
-])('%s in a file is no setting%s', (name, hint) => {
+  ['MY_FLAG', ' (.env.example has all settings)'],
+])('%s in a file is not a setting%s', (name, hint) => {
   expect(problemsOfFile('.env', ['PORT', name], SETTINGS)).toEqual([
-    `${name} in .env is no setting${hint}`,
+    `${name} in .env is not a setting${hint}`,
   ]);
 });
 
@@ -49,12 +49,12 @@ it('accepts in a file what libraries and Docker Compose read', () => {
 it.each([
   ['DATABASE_POOL', ': did you mean DATABASE_POOL_SIZE?'],
   ['DATABASE_URI', ': did you mean DATABASE_URL?'],
-  ['CORS_ORIGIN', '; .env.example has all settings'],
+  ['CORS_ORIGIN', ' (.env.example has all settings)'],
   ['BODY_LIMITS', ': did you mean BODY_LIMIT?'],
-  ['OIDC_CLIENT_ID', '; .env.example has all settings'],
-])('%s in the environment is no setting', (name, hint) => {
+  ['OIDC_CLIENT_ID', ' (.env.example has all settings)'],
+])('%s in the environment is not a setting', (name, hint) => {
   expect(problemsOfEnvironment([name], SETTINGS)).toEqual([
-    `The variable ${name} is no setting, and changes nothing${hint}`,
+    `The variable ${name} is not a setting and has no effect${hint}`,
   ]);
 });
 

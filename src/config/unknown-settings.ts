@@ -17,10 +17,13 @@ const OF_LINKS = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP)
 /** Of the length of a name: more different letters are another word. */
 const MAX_DISTANCE = 0.4;
 
+/** Letters that may differ in a short name, too: two that are swapped count as two. */
+const SWAPPED_LETTERS = 2;
+
 /**
  * @param names of the variables in a file `.env`
  * @param settings all names of settings
- * @returns a sentence for each variable that is no setting, and that no other program reads
+ * @returns a sentence for each variable that is not a setting, and that no other program reads
  */
 export function problemsOfFile(
   path: string,
@@ -32,14 +35,14 @@ export function problemsOfFile(
     if (OF_COMMANDS.includes(name)) {
       return `${name} in ${path} is not read: set it in the environment of the command`;
     }
-    return OF_OTHERS.test(name) ? [] : `${name} in ${path} is no setting${hint(name, settings)}`;
+    return OF_OTHERS.test(name) ? [] : `${name} in ${path} is not a setting${hint(name, settings)}`;
   });
 }
 
 /**
  * @param names of the variables in the environment, where most belong to other programs
  * @param settings all names of settings
- * @returns a sentence for each variable that looks like a setting, and is none
+ * @returns a sentence for each variable that looks like a setting, and is not one
  */
 export function problemsOfEnvironment(
   names: readonly string[],
@@ -48,7 +51,7 @@ export function problemsOfEnvironment(
   return names
     .filter((name) => OURS.test(name) && !OF_LINKS.test(name) && !settings.includes(name))
     .map(
-      (name) => `The variable ${name} is no setting, and changes nothing${hint(name, settings)}`,
+      (name) => `The variable ${name} is not a setting and has no effect${hint(name, settings)}`,
     );
 }
 
@@ -58,7 +61,8 @@ function hint(name: string, settings: readonly string[]): string {
     settings.find((setting) => setting === upper) ??
     settings.find((setting) => setting.startsWith(`${upper}_`)) ??
     closest(upper, settings);
-  return nearest.startsWith(upper) || distance(upper, nearest) <= MAX_DISTANCE * nearest.length
+  return nearest.startsWith(upper) ||
+    distance(upper, nearest) <= Math.max(SWAPPED_LETTERS, MAX_DISTANCE * nearest.length)
     ? `: did you mean ${nearest}?`
-    : '; .env.example has all settings';
+    : ' (.env.example has all settings)';
 }

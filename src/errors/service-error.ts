@@ -23,7 +23,7 @@ export class ServiceError extends Error {
   }
 }
 
-// The messages of errors that several features or the document need.
+// The messages of errors that several features or the OpenAPI document need.
 
 export function invalidHttp(): ServiceError {
   return new ServiceError(ErrorCode.badRequest, 'The request is not valid HTTP.');

@@ -14,7 +14,7 @@ export class JsonError extends Error {
 
 /**
  * For clients with ids beyond 2^53: parses JSON (RFC 8259) without loss. `JSON.parse` rounds numbers, and drops the first of two
- * members with one name. A number whose exact value is an integer from -2^63 to 2^63-1 becomes a bigint in every notation (`5`, `5.0`, `50e-1`);
+ * fields with one name. A number whose exact value is an integer from -2^63 to 2^63-1 becomes a bigint in every notation (`5`, `5.0`, `50e-1`);
  * every other number becomes a number.
  *
  * @throws JsonError on a syntax error, a repeated field name at any depth, or too deep nesting
@@ -47,7 +47,7 @@ const LITERALS: readonly (readonly [string, JsonValue])[] = [
 
 /**
  * Reads a text in one pass. A reviver of `JSON.parse` also gets the digits of numbers, but it does not see repeated
- * members, and it is slower than this reader.
+ * fields, and it is slower than this reader.
  */
 class Reader {
   private index = 0;

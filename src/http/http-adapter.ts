@@ -105,7 +105,7 @@ function strictExpress(config: Config['http']): Application {
   app.enable('strict routing');
   app.enable('case sensitive routing');
   app.disable('x-powered-by');
-  // A hash of the metrics and the document at every request would be wasted work.
+  // A hash of the metrics and the OpenAPI document at every request would be wasted work.
   app.disable('etag');
   // With 0, X-Forwarded-For is ignored: any client can send it.
   app.set('trust proxy', config.trustedProxyHops);

@@ -9,7 +9,7 @@ type Schema = Exclude<SchemaOrReference, { $ref: string }>;
 /** A constant, because the library's type accepts no object literal with `identifier`, which is new in OpenAPI 3.1. */
 const LICENSE = { name: 'MIT', identifier: 'MIT' };
 
-/** What the document says about the service as a whole. */
+/** What the OpenAPI document says about the service as a whole. */
 export interface ApiDescription {
   readonly title: string;
   readonly description: string;
@@ -71,7 +71,7 @@ export function serversAt(baseUrl: string): NonNullable<OpenAPIObject['servers']
   return [{ url: '{base_url}', variables: { base_url: { default: baseUrl, description } } }];
 }
 
-/** The generator repeats inherited members in the schema of a subclass, which has only its own ones here. */
+/** The generator repeats inherited properties in the schema of a subclass, which has only its own ones here. */
 function withInheritance(
   schemas: Record<string, Schema>,
   subclasses: readonly Type[],

@@ -21,7 +21,7 @@ const FILES: readonly (readonly [path: string, folder: string, file: string])[] 
   ['/docs/swagger-ui-bundle.js', SWAGGER_UI, 'swagger-ui-bundle.js'],
 ];
 
-/** Serves the document at /openapi.json and /openapi.yaml, and Swagger UI at /docs, without a token. */
+/** Serves the OpenAPI document at /openapi.json and /openapi.yaml, and Swagger UI at /docs, without a token. */
 export function serveDocument(
   app: NestExpressApplication,
   api: ApiDescription,
@@ -46,7 +46,7 @@ export function serveDocument(
   SwaggerModule.setup('docs', app, document, {
     jsonDocumentUrl: 'openapi.json',
     yamlDocumentUrl: 'openapi.yaml',
-    // Linters and programs that read the document from a file need an absolute address.
+    // Linters and programs that read the OpenAPI document from a file need an absolute address.
     patchDocumentOnRequest: (request, response, shared) => {
       // A cache must not give one client the address that another one used.
       (response as Response).set('Cache-Control', 'no-store');

@@ -20,7 +20,7 @@ import { headers } from '../openapi/headers.js';
 import { NewPlant, Plant } from './dto/plant.js';
 import { idTaken } from './plants.service.js';
 
-/** The responses that the document declares for `POST /plants`. Their examples are made by the code that sends them. */
+/** The responses that the OpenAPI document declares for `POST /plants`. Their examples are made by the code that sends them. */
 export function CreatePlantResponses(): MethodDecorator {
   return applyDecorators(
     ApiOkResponse({

@@ -11,6 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { RefusedLines } from '../../src/cli/load/refused-lines.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
 import { runBefore, runCommand } from '../setup/service/command.js';
 import { holdClock } from '../setup/time/clock.js';
@@ -387,8 +388,8 @@ describe('plants load', () => {
 
   it.each([
     ['', 'PLANT_STORE_TOKEN is not set'],
-    ['two words', 'PLANT_STORE_TOKEN is no token'],
-    ['é', 'PLANT_STORE_TOKEN is no token'],
+    ['two words', 'PLANT_STORE_TOKEN is not a token'],
+    ['é', 'PLANT_STORE_TOKEN is not a token'],
   ])('asks for a token where PLANT_STORE_TOKEN is "%s"', async (token, reason) => {
     const env = { ...environment(), PLANT_STORE_TOKEN: token };
     const { exitCode, stderr } = await load([FIXTURE], {}, env);
@@ -403,12 +404,12 @@ describe('plants load', () => {
     [
       'has semicolons',
       'id;name;tag\n1;a;b\n',
-      'The first line must be the header id,name,tag (in small letters, in any order, separated by commas; tag may be missing), or a plant as JSON. It is "id;name;tag".',
+      'The first line must be the header id,name,tag (in lower case, in any order, separated by commas; tag may be missing), or a plant as JSON. It is "id;name;tag".',
     ],
     [
       'has an unknown column',
       'id,name,Tag\n1,a,b\n',
-      'The first line must be the header id,name,tag (in small letters, in any order, separated by commas; tag may be missing), or a plant as JSON. It is "id,name,Tag".',
+      'The first line must be the header id,name,tag (in lower case, in any order, separated by commas; tag may be missing), or a plant as JSON. It is "id,name,Tag".',
     ],
     ['has a column twice', 'id,name,name\n1,a,b\n', 'The first line must be'],
     ['has no names', 'id,tag\n1,a\n', 'The first line must be'],

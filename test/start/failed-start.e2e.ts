@@ -203,11 +203,11 @@ describe('a start that cannot succeed', () => {
       STARTS,
       [
         40,
-        'The variable DATABASE_URI is no setting, and changes nothing: did you mean DATABASE_URL?',
+        'The variable DATABASE_URI is not a setting and has no effect: did you mean DATABASE_URL?',
       ],
       [
         40,
-        'The variable CORS_ORIGIN is no setting, and changes nothing: did you mean CORS_ORIGINS?',
+        'The variable CORS_ORIGIN is not a setting and has no effect: did you mean CORS_ORIGINS?',
       ],
     ]);
   });
@@ -269,7 +269,7 @@ describe('a start that cannot succeed', () => {
     },
   );
 
-  it('a .env with a name that is no setting: the message has the nearest one, and no value', async () => {
+  it('a .env with a name that is not a setting: the message has the nearest one, and no value', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
     await writeFile(join(dir, '.env'), 'DATABSE_URL=postgres://me:hunter2@db/x\nPORT=0\nFOO=a\n');
     for (const args of [[MAIN], [CLI, 'token', 'list']]) {
@@ -277,7 +277,7 @@ describe('a start that cannot succeed', () => {
       expect(await command.exit()).toBe(1);
       const path = join(dir, '.env');
       expect(command.stderr).toBe(
-        `DATABSE_URL in ${path} is no setting: did you mean DATABASE_URL?; FOO in ${path} is no setting; .env.example has all settings\n`,
+        `DATABSE_URL in ${path} is not a setting: did you mean DATABASE_URL?; FOO in ${path} is not a setting (.env.example has all settings)\n`,
       );
     }
     await rm(dir, { recursive: true });

@@ -166,7 +166,7 @@ function checkHeader(header: string[]): string[] {
 function noHeader(found: readonly string[] = []): CommandError {
   const shown = found.length === 0 ? '' : ` It is ${JSON.stringify(found.join(',').slice(0, 80))}.`;
   return new CommandError(
-    `The first line must be the header ${COLUMNS.join()} (in small letters, in any order, separated by commas; ` +
+    `The first line must be the header ${COLUMNS.join()} (in lower case, in any order, separated by commas; ` +
       `${OPTIONAL.join(' and ')} may be missing), or a plant as JSON.${shown}`,
   );
 }
