@@ -155,7 +155,7 @@ describe('a data folder that cannot be used', () => {
     const path = join(dataDir, folder);
     await chown(path, 12_345, 12_345);
     await expectOneLine(
-      `${path} belongs to another user (uid 12345). Start as that user, or set DATA_DIR to a folder of your own.`,
+      `${path} belongs to another user (uid 12345). Start as that user, give it to yours (chown -R ${process.geteuid!()}), or set DATA_DIR to a folder of your own.`,
     );
   });
 });

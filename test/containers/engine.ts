@@ -65,8 +65,9 @@ export function runContainer(options: string[], command: string[] = [], image = 
     exec: (...command) => engine('exec', name, ...command),
     signal: (signal) => engine('kill', '--signal', signal, name),
     async remove() {
-      await engine('kill', name).catch(() => undefined);
-      await engine('rm', '--force', '--volumes', name).catch(() => undefined);
+      // Podman would ask it to stop, and wait; Docker kills it.
+      const atOnce = isPodman ? ['--time=0'] : [];
+      await engine('rm', '--force', ...atOnce, '--volumes', name).catch(() => undefined);
       await output.exit();
     },
   };

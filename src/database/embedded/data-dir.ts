@@ -69,7 +69,13 @@ function closeToOthers(dataDir: string): void {
   } else if (uid !== 0 || isOpenToAll) {
     throw notOwned(dataDir, uid);
   }
-  accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+  try {
+    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    // On a file system that is read-only, another owner would not help.
+    const isAnothers = codeOf(error) === 'EACCES' && uid !== process.geteuid!();
+    throw isAnothers ? notOwned(dataDir, uid) : error;
+  }
 }
 
 const STICKY = 0o1000;
@@ -89,7 +95,7 @@ function closeCluster(cluster: string, user: number): void {
 
 function notOwned(path: string, uid: number): StartError {
   return new StartError(
-    `${path} belongs to another user (uid ${uid}). Start as that user, or set DATA_DIR to a folder of your own.`,
+    `${path} belongs to another user (uid ${uid}). Start as that user, give it to yours (chown -R ${process.geteuid!()}), or set DATA_DIR to a folder of your own.`,
   );
 }
 
