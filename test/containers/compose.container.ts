@@ -115,7 +115,7 @@ it('spreads plants over three replicas, and loses none when one is killed', asyn
     while (!isDone()) {
       const id = String(next++);
       const response = await post(proxy, token, id);
-      expect(response.status).toBe(200);
+      expect([response.status, await response.json()]).toEqual([200, { name: 'a' }]);
       acknowledged.push(id);
     }
   };

@@ -19,12 +19,12 @@ it('makes, lists and revokes tokens beside the service', async () => {
   const token = /plantstore_\w+/.exec(created)![0];
   expect((await post(url, token, '1')).status).toBe(200);
   expect(await container.exec('./plant-store', 'token', 'list')).toContain('me');
-  await container.exec('./plant-store', 'token', 'revoke', 'me');
+  await container.exec('./plant-store', 'token', 'revoke', 'me', '--yes');
   await until(async () => (await post(url, token, '2')).status === 401);
 });
 
 it('loads plants with a token in a file, and exports them', async () => {
-  const script = `./plant-store token create me > /tmp/token
+  const script = `./plant-store token create loader > /tmp/token
     echo id,name,tag > /tmp/plants.csv; echo ${LARGEST_ID},a,b >> /tmp/plants.csv
     PLANT_STORE_TOKEN_FILE=/tmp/token ./plant-store plants load /tmp/plants.csv >&2
     ./plant-store plants export`;
