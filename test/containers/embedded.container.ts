@@ -1,12 +1,16 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import { chown } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { noResponse } from '../setup/fetch-documented.js';
 import { until } from '../setup/until.js';
-import { engine, isStored, post, printedToken, runContainer, type Container } from './engine.js';
+import {
+  engine,
+  isStored,
+  makeFolder,
+  post,
+  printedToken,
+  runContainer,
+  type Container,
+} from './engine.js';
 
 const LARGEST_ID = '9223372036854775807';
 
@@ -30,10 +34,9 @@ async function makeVolume(): Promise<string> {
   return `${name}:/data`;
 }
 
-async function makeFolder(uid: number): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'plant-store-test-'));
-  resources.defer(() => rm(path, { recursive: true }));
-  if (process.getuid!() === 0) await chown(path, uid, uid);
+async function folderOf(uid: number): Promise<string> {
+  const { path, remove } = await makeFolder(uid);
+  resources.defer(remove);
   return `${path}:/data`;
 }
 
@@ -99,14 +102,14 @@ describe('its plants stay', () => {
   it('in a named volume', async () => expectToKeep(['--volume', await makeVolume()]));
 
   it('in a folder of the machine that belongs to its user', async () =>
-    expectToKeep(['--volume', await makeFolder(1000)]));
+    expectToKeep(['--volume', await folderOf(1000)]));
 
   it.each(['10001:0', '0:0'])('in a volume of user %s', async (user) =>
     expectToKeep(['--user', user, '--volume', await makeVolume()]),
   );
 
   it('in a folder of root, for root', async () =>
-    expectToKeep(['--user', '0:0', '--volume', await makeFolder(0)]));
+    expectToKeep(['--user', '0:0', '--volume', await folderOf(0)]));
 
   it('for any user and group, with a file system that is read-only, and without capabilities', async () =>
     expectToKeep(['--user', '10001:10001', ...RESTRICTED, '--volume', await makeVolume()]));
@@ -157,7 +160,7 @@ it('refuses a volume that another container uses, and leaves that one alone', as
 
 // An engine makes the folder of a bind mount as root.
 it.each([0, 12_345])('refuses a folder of user %i, and says what to do', async (uid) => {
-  const container = run(['--volume', await makeFolder(uid)]);
+  const container = run(['--volume', await folderOf(uid)]);
   expect(await container.output.exit()).toBe(1);
   expect(container.output.stderr).toContain(
     `/data belongs to another user (uid ${uid}). Start as that user, give it to yours (chown -R 1000), or set DATA_DIR`,
