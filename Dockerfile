@@ -39,16 +39,16 @@ FROM node:24.21.0-bookworm-slim
 # The port of a container can be reached only if the service listens on the container's own address.
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
 WORKDIR /app
+# For the embedded database, without DATABASE_URL. Any user may run the container, and makes a folder of its own here, which is
+# closed to others. Nothing else is written to: the file system may be read-only.
+RUN mkdir -m 1777 /data
+VOLUME /data
 # The layers that change least, and are largest, come first.
 COPY --from=postgres-package /packages ./
 COPY --from=cluster /prepared ./
 COPY --from=packages /packages ./
 COPY package.json plant-store ./
 COPY --from=build /app/dist ./dist
-# For the embedded database, without DATABASE_URL. Any user may run the container, and makes a folder of its own here, which is
-# closed to others. Nothing else is written to: the file system may be read-only.
-RUN mkdir -m 1777 /data
-VOLUME /data
 USER node
 EXPOSE 3000
 # Bash sends the request itself: a check with Node takes twenty times the processor time.
