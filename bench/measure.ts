@@ -1,4 +1,4 @@
-import { whyNoCitus } from '../test/setup/citus-cluster.js';
+import { whyNoCitus } from '../test/setup/database/citus-cluster.js';
 import { startContender, type Contender, type Surroundings } from './contenders.js';
 import type { LoadResult } from './load.js';
 import type { Progress } from './progress.js';

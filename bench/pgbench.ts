@@ -4,7 +4,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'pg-connection-string';
-import { findInstalledPostgres } from '../test/setup/postgres-server.js';
+import { findInstalledPostgres } from '../test/setup/database/postgres-server.js';
 import type { Load, LoadResult } from './load.js';
 
 const exec = promisify(execFile);

@@ -5,7 +5,7 @@ import {
   findInstalledPostgres,
   startPostgresServer,
   type PostgresServer,
-} from '../test/setup/postgres-server.js';
+} from '../test/setup/database/postgres-server.js';
 
 /** The Postgres server that all contenders use. */
 export interface BenchServer {

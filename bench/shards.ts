@@ -1,4 +1,4 @@
-import { startCitusCluster } from '../test/setup/citus-cluster.js';
+import { startCitusCluster } from '../test/setup/database/citus-cluster.js';
 import { connectTo, durableSettings, openDatabase, type BenchServer } from './postgres.js';
 
 const WORKERS = 2;

@@ -4,9 +4,9 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { importWithGlobalTimers } from '../test/setup/held-waits.js';
-import { closeServers, openServer } from '../test/setup/open-server.js';
-import { chainsSettled, settled } from '../test/setup/settled.js';
+import { importWithGlobalTimers } from '../test/setup/time/held-waits.js';
+import { closeServers, openServer } from '../test/setup/http/open-server.js';
+import { chainsSettled, settled } from '../test/setup/time/settled.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 import { lingerAtEnd } from './http/linger.js';
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { databaseError, inTypeOrm } from '../test/setup/database-errors.js';
+import { databaseError, inTypeOrm } from '../test/setup/database/database-errors.js';
 import { databaseUnavailable } from './database/run-statement.js';
 import { explainStartError } from './start-errors.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { holdTimers, ScriptedPool, TIMEOUT_MS } from '../../test/setup/scripted-pool.js';
-import { chainsSettled } from '../../test/setup/settled.js';
-import { openUnitDatabase, type UnitDatabase } from '../../test/setup/unit-database.js';
+import { holdTimers, ScriptedPool, TIMEOUT_MS } from '../../test/setup/database/scripted-pool.js';
+import { chainsSettled } from '../../test/setup/time/settled.js';
+import { openUnitDatabase, type UnitDatabase } from '../../test/setup/database/unit-database.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken, hashAccessToken } from './access-token.js';

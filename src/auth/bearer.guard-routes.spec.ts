@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { startGuarded, type Guarded } from '../../test/setup/guarded.js';
-import { METRICS_SETTING, METRICS_TOKEN } from '../../test/setup/metrics.js';
+import { startGuarded, type Guarded } from '../../test/tokens/guarded.js';
+import { METRICS_SETTING, METRICS_TOKEN } from '../../test/setup/service/metrics.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ForMetricsToken } from './metrics-token.decorator.js';
 import { Public } from './public.decorator.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { startGuarded, type Guarded } from '../../test/setup/guarded.js';
-import { settled } from '../../test/setup/settled.js';
+import { startGuarded, type Guarded } from '../../test/tokens/guarded.js';
+import { settled } from '../../test/setup/time/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
 
 const INVALID = { code: ErrorCode.tokenInvalid };

@@ -21,7 +21,7 @@ import {
   it,
   jest,
 } from '@jest/globals';
-import { openUnitDatabase, type UnitDatabase } from '../../test/setup/unit-database.js';
+import { openUnitDatabase, type UnitDatabase } from '../../test/setup/database/unit-database.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { holdClock } from '../../test/setup/clock.js';
-import { settled } from '../../test/setup/settled.js';
+import { holdClock } from '../../test/setup/time/clock.js';
+import { settled } from '../../test/setup/time/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import type { ServiceError } from '../errors/service-error.js';
 import { FailedAttempts } from './failed-attempts.js';

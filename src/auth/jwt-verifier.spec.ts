@@ -9,7 +9,7 @@ import {
   it,
   jest,
 } from '@jest/globals';
-import { AUDIENCE, startIssuer, type Issuer } from '../../test/setup/issuer.js';
+import { AUDIENCE, startIssuer, type Issuer } from '../../test/tokens/issuer.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { JwtVerifier } from './jwt-verifier.js';
 

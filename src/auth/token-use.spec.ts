@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { holdClock } from '../../test/setup/clock.js';
-import { openVerifier, type TestVerifier } from '../../test/setup/token-verifier.js';
-import { openUnitDatabase, type UnitDatabase } from '../../test/setup/unit-database.js';
+import { holdClock } from '../../test/setup/time/clock.js';
+import { openVerifier, type TestVerifier } from '../../test/tokens/token-verifier.js';
+import { openUnitDatabase, type UnitDatabase } from '../../test/setup/database/unit-database.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';

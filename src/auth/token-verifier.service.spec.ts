@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { holdClock } from '../../test/setup/clock.js';
-import { AUDIENCE, startIssuer, type Issuer } from '../../test/setup/issuer.js';
-import { settled } from '../../test/setup/settled.js';
-import { openVerifier, type TestVerifier } from '../../test/setup/token-verifier.js';
+import { holdClock } from '../../test/setup/time/clock.js';
+import { AUDIENCE, startIssuer, type Issuer } from '../../test/tokens/issuer.js';
+import { settled } from '../../test/setup/time/settled.js';
+import { openVerifier, type TestVerifier } from '../../test/tokens/token-verifier.js';
 import { ErrorCode } from '../errors/error-codes.js';
 
 const ADDRESS = '192.0.2.1';

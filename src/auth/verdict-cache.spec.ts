@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { holdClock } from '../../test/setup/clock.js';
+import { holdClock } from '../../test/setup/time/clock.js';
 import type { Caller } from './caller.js';
 import { VerdictCache } from './verdict-cache.js';
 

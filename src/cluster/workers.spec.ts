@@ -3,9 +3,9 @@ import { EventEmitter } from 'node:events';
 import { createServer } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { pino } from 'pino';
-import { importWithGlobalTimers } from '../../test/setup/held-waits.js';
-import { closeServers, openServer } from '../../test/setup/open-server.js';
-import { chainsSettled, settled } from '../../test/setup/settled.js';
+import { importWithGlobalTimers } from '../../test/setup/time/held-waits.js';
+import { closeServers, openServer } from '../../test/setup/http/open-server.js';
+import { chainsSettled, settled } from '../../test/setup/time/settled.js';
 import { readConfig } from '../config/config.js';
 import type { ToPrimary } from './messages.js';
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { startScriptedPostgres, type Script } from '../../test/setup/scripted-postgres.js';
+import { startScriptedPostgres, type Script } from '../../test/setup/database/scripted-postgres.js';
 import { readConfig } from '../config/config.js';
 import { databaseOptions } from './database-options.js';
 

@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
-import { useResources } from '../../test/setup/resources.js';
-import { openScriptedPostgres } from '../../test/setup/scripted-postgres.js';
+import { useResources } from '../../test/setup/jest/resources.js';
+import { openScriptedPostgres } from '../../test/setup/database/scripted-postgres.js';
 import { readConfig } from '../config/config.js';
 import { DatabaseModule } from './database.module.js';
 

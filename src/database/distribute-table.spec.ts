@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { FreshDatabase } from '../../test/setup/fresh-database.js';
+import { FreshDatabase } from '../../test/setup/database/fresh-database.js';
 import { readConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { distributeTable } from './distribute-table.js';

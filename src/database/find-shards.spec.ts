@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { FreshDatabase } from '../../test/setup/fresh-database.js';
+import { FreshDatabase } from '../../test/setup/database/fresh-database.js';
 import { findShards } from './shards.js';
 
 const database = new FreshDatabase();

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { emptyDatabase, LOCK, stepsOf } from '../../test/setup/empty-database.js';
-import { useResources } from '../../test/setup/resources.js';
+import { emptyDatabase, LOCK, stepsOf } from '../../test/setup/database/empty-database.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import {
   openScriptedPostgres,
   type Script,
   type ScriptedPostgres,
-} from '../../test/setup/scripted-postgres.js';
+} from '../../test/setup/database/scripted-postgres.js';
 import { readConfig } from '../config/config.js';
 import { migrate } from './prepare-database.js';
 

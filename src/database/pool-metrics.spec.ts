@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { ScriptedPool } from '../../test/setup/scripted-pool.js';
+import { ScriptedPool } from '../../test/setup/database/scripted-pool.js';
 import { PoolMetrics } from './pool-metrics.js';
 import { poolOf } from './run-statement.js';
 

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { emptyDatabase, LOCK, stepsOf } from '../../test/setup/empty-database.js';
-import { importWithHeldWaits } from '../../test/setup/held-waits.js';
-import { useResources } from '../../test/setup/resources.js';
+import { emptyDatabase, LOCK, stepsOf } from '../../test/setup/database/empty-database.js';
+import { importWithHeldWaits } from '../../test/setup/time/held-waits.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import {
   openScriptedPostgres,
   type Script,
   type ScriptedPostgres,
-} from '../../test/setup/scripted-postgres.js';
+} from '../../test/setup/database/scripted-postgres.js';
 import { readConfig, type DatabaseConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { BEGIN_SESSION } from './session.js';

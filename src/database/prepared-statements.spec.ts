@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ScriptedPool } from '../../test/setup/scripted-pool.js';
+import { ScriptedPool } from '../../test/setup/database/scripted-pool.js';
 import { runStatement } from './run-statement.js';
 
 const pool = new ScriptedPool();

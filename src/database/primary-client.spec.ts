@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Client, type ClientConfig } from 'pg';
-import { useResources } from '../../test/setup/resources.js';
-import { holdTimers } from '../../test/setup/scripted-pool.js';
+import { useResources } from '../../test/setup/jest/resources.js';
+import { holdTimers } from '../../test/setup/database/scripted-pool.js';
 import {
   openScriptedPostgres,
   type Script,
   type ScriptedPostgres,
   type Statement,
-} from '../../test/setup/scripted-postgres.js';
+} from '../../test/setup/database/scripted-postgres.js';
 import { isUnavailable } from './postgres-errors.js';
 import { primaryClient } from './primary-client.js';
 

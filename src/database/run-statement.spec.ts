@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { PoolClient } from 'pg';
-import { holdTimers, ScriptedPool, TIMEOUT_MS } from '../../test/setup/scripted-pool.js';
-import { settled } from '../../test/setup/settled.js';
+import { holdTimers, ScriptedPool, TIMEOUT_MS } from '../../test/setup/database/scripted-pool.js';
+import { settled } from '../../test/setup/time/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { PartUnavailableError, poolOf, runStatement } from './run-statement.js';
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { EntitySchema, type DataSource } from 'typeorm';
-import { FreshDatabase } from '../../test/setup/fresh-database.js';
-import { ScriptedPool } from '../../test/setup/scripted-pool.js';
+import { FreshDatabase } from '../../test/setup/database/fresh-database.js';
+import { ScriptedPool } from '../../test/setup/database/scripted-pool.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { schemaProblem, type NeededPrivilege } from './schema-problem.js';
 

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { openTestDatabase, type TestDatabase } from '../../test/setup/database.js';
-import { makeHostile } from '../../test/setup/hostile-settings.js';
-import { useResources } from '../../test/setup/resources.js';
-import { openScriptedPostgres, type Script } from '../../test/setup/scripted-postgres.js';
+import { openTestDatabase, type TestDatabase } from '../../test/setup/database/database.js';
+import { makeHostile } from '../../test/setup/database/hostile-settings.js';
+import { useResources } from '../../test/setup/jest/resources.js';
+import { openScriptedPostgres, type Script } from '../../test/setup/database/scripted-postgres.js';
 import { readConfig } from '../config/config.js';
 import { databaseOptions } from './database-options.js';
 import { inTransaction, runStatement } from './run-statement.js';

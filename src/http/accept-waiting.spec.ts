@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
-import { closeServers, openServer } from '../../test/setup/open-server.js';
+import { closeServers, openServer } from '../../test/setup/http/open-server.js';
 import { acceptWaiting } from './accept-waiting.js';
 
 /** The system's queue of connections, each of which Node accepts in a turn of its own. */

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
-import { closeServers, openServer } from '../../test/setup/open-server.js';
-import { openConnection } from '../../test/setup/raw-http.js';
+import { closeServers, openServer } from '../../test/setup/http/open-server.js';
+import { openConnection } from '../../test/setup/http/raw-http.js';
 import { discardInput } from './discard-input.js';
 
 afterEach(closeServers);

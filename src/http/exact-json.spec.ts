@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { generator } from '../../test/setup/random.js';
+import { generator } from '../../test/setup/model/random.js';
 import { JsonError, parseExactJson, type JsonValue } from './exact-json.js';
 
 describe('parseExactJson', () => {

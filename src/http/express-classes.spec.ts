@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import express, { type Request, type Response } from 'express';
 import { afterEach, expect, it } from '@jest/globals';
-import { closeServers, openServer } from '../../test/setup/open-server.js';
-import { sendRaw } from '../../test/setup/raw-http.js';
+import { closeServers, openServer } from '../../test/setup/http/open-server.js';
+import { sendRaw } from '../../test/setup/http/raw-http.js';
 import { classesOf } from './express-classes.js';
 
 afterEach(closeServers);

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { get, holdRequests } from '../../test/setup/held-requests.js';
-import { closeServers } from '../../test/setup/open-server.js';
-import { readUnchecked } from '../../test/setup/raw-http.js';
+import { get, holdRequests } from '../../test/http/held-requests.js';
+import { closeServers } from '../../test/setup/http/open-server.js';
+import { readUnchecked } from '../../test/setup/http/raw-http.js';
 import { endIdle } from './idle-timeout.js';
 import { respondToParserErrors } from './parser-errors.js';
 

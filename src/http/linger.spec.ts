@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { closeServers, openServer } from '../../test/setup/open-server.js';
+import { closeServers, openServer } from '../../test/setup/http/open-server.js';
 import { lingerAtEnd, STOP_LINGERING_EVENT } from './linger.js';
 
 const LIMIT_MS = 5000;

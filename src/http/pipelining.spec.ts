@@ -1,10 +1,10 @@
 import { on, once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { get, holdRequests } from '../../test/setup/held-requests.js';
-import { closeServers } from '../../test/setup/open-server.js';
-import { readUnchecked } from '../../test/setup/raw-http.js';
-import { settled } from '../../test/setup/settled.js';
+import { get, holdRequests } from '../../test/http/held-requests.js';
+import { closeServers } from '../../test/setup/http/open-server.js';
+import { readUnchecked } from '../../test/setup/http/raw-http.js';
+import { settled } from '../../test/setup/time/settled.js';
 import { connectionOf } from './pipelining.js';
 
 /** The most requests in the queue of one connection. */

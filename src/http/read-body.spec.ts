@@ -8,8 +8,8 @@ import {
   startReceiver,
   type Exchange,
   type Receiver,
-} from '../../test/setup/receiver.js';
-import { settled } from '../../test/setup/settled.js';
+} from '../../test/http/receiver.js';
+import { settled } from '../../test/setup/time/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { announcesBody, BODY_LIMIT_SETTING, readBody } from './read-body.js';
 import { whenClosed } from './when-closed.js';

@@ -5,7 +5,7 @@ import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { requestBytes, startReceiver, type Receiver } from '../../test/setup/receiver.js';
+import { requestBytes, startReceiver, type Receiver } from '../../test/http/receiver.js';
 import { inSpan, startTracing } from '../tracing/tracing.js';
 import { RequestObserver } from './request-observer.js';
 import { whenClosed } from './when-closed.js';

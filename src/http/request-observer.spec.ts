@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { holdClock } from '../../test/setup/clock.js';
+import { holdClock } from '../../test/setup/time/clock.js';
 import {
   requestBytes,
   startReceiver,
   type Exchange,
   type Receiver,
-} from '../../test/setup/receiver.js';
+} from '../../test/http/receiver.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { sendError } from '../errors/send-error.js';
 import {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
-import { closeServers, openServer } from '../../test/setup/open-server.js';
-import { findFreePorts } from '../../test/setup/ports.js';
+import { closeServers, openServer } from '../../test/setup/http/open-server.js';
+import { findFreePorts } from '../../test/setup/service/ports.js';
 import { tryAddress } from './try-address.js';
 
 const LOOPBACK = '127.0.0.1';

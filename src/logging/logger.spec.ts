@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { settled } from '../../test/setup/settled.js';
+import { settled } from '../../test/setup/time/settled.js';
 import type * as LoggerModule from './logger.js';
 
 const { isTTY } = process.stdout;

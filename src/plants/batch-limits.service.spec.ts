@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { useBatchLimits } from '../../test/setup/batch-limits.js';
-import { usePlantsDatabase } from '../../test/setup/plants-database.js';
+import { useBatchLimits } from '../../test/create/batch-limits.js';
+import { usePlantsDatabase } from '../../test/create/plants-database.js';
 
 const plantOf = (id: bigint) => ({ id, name: 'a' });
 

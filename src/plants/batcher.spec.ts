@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { holdClock } from '../../test/setup/clock.js';
-import { controlledBatcher } from '../../test/setup/controlled-batcher.js';
-import { settled } from '../../test/setup/settled.js';
+import { holdClock } from '../../test/setup/time/clock.js';
+import { controlledBatcher } from '../../test/create/controlled-batcher.js';
+import { settled } from '../../test/setup/time/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { BatchMetrics } from './batch-metrics.js';
 

@@ -4,10 +4,10 @@ import { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { globalErrorHandler } from '@opentelemetry/core';
 import { pino } from 'pino';
-import { startCollector, type Collector } from '../../test/setup/collector.js';
-import { importWithGlobalTimers } from '../../test/setup/held-waits.js';
-import { closeServers, openServer } from '../../test/setup/open-server.js';
-import { chainsSettled } from '../../test/setup/settled.js';
+import { startCollector, type Collector } from '../../test/operations/collector.js';
+import { importWithGlobalTimers } from '../../test/setup/time/held-waits.js';
+import { closeServers, openServer } from '../../test/setup/http/open-server.js';
+import { chainsSettled } from '../../test/setup/time/settled.js';
 
 const { inSpan, startRequestSpan, startTracing, withRequestSpan } = await importWithGlobalTimers(
   () => import('./tracing.js'),

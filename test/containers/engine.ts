@@ -4,8 +4,8 @@ import { mkdtemp, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { runProgram, type Command } from '../setup/command.js';
-import { fetchDocumented } from '../setup/fetch-documented.js';
+import { runProgram, type Command } from '../setup/service/command.js';
+import { fetchDocumented } from '../setup/http/fetch-documented.js';
 
 /** The program of the container engine, which global setup found. */
 export const ENGINE = process.env['CONTAINER_ENGINE']!;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { until } from '../setup/until.js';
+import { until } from '../setup/time/until.js';
 import { engine } from './engine.js';
 
 /** A Postgres server in a container. */

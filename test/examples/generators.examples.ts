@@ -2,8 +2,8 @@ import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { ROOT, runProgram } from '../setup/command.js';
-import { startService, type TestService } from '../setup/service.js';
+import { ROOT, runProgram } from '../setup/service/command.js';
+import { startService, type TestService } from '../setup/service/service.js';
 
 const BIN = join(ROOT, 'node_modules/.bin');
 

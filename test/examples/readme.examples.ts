@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { ROOT, runProgram } from '../setup/command.js';
-import { startService, type TestService } from '../setup/service.js';
+import { ROOT, runProgram } from '../setup/service/command.js';
+import { startService, type TestService } from '../setup/service/service.js';
 
 describe('the samples of the README', () => {
   let service: TestService;

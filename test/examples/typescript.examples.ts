@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
-import { ROOT } from '../setup/command.js';
+import { ROOT } from '../setup/service/command.js';
 import { describeSample, example } from './sample.js';
 
 const runFile = promisify(execFile);

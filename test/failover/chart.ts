@@ -1,5 +1,5 @@
 import { GRID_COLOR, roundPixels, svgDocument, svgText, ticks } from '../setup/svg.js';
-import { clock } from '../setup/times.js';
+import { clock } from '../setup/model/times.js';
 import type { Outcome } from './history.js';
 import type { Report } from './report.js';
 

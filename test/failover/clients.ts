@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { UndocumentedError } from '../setup/documented.js';
-import { fetchDocumented } from '../setup/fetch-documented.js';
+import { UndocumentedError } from '../setup/http/documented.js';
+import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { plantOf, type History, type Outcome, type Plant } from './history.js';
 
 /** After a failure, a client waits this long before its next request. */

@@ -1,8 +1,8 @@
 import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { findFreePorts } from '../setup/ports.js';
-import { findUser, startProgram, waitFor } from '../setup/program.js';
+import { findFreePorts } from '../setup/service/ports.js';
+import { findUser, startProgram, waitFor } from '../setup/service/program.js';
 import { ClusterNode } from './node.js';
 import type { Programs } from './programs.js';
 import {

@@ -1,4 +1,4 @@
-import { describeMachine, firstLine } from '../setup/machine.js';
+import { describeMachine, firstLine } from '../setup/service/machine.js';
 import type { Programs } from './programs.js';
 
 /** @returns the versions of all programs, and the machine */

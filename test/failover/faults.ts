@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { waitFor } from '../setup/program.js';
+import { waitFor } from '../setup/service/program.js';
 import type { Cluster } from './cluster.js';
 
 export const FAULTS = ['kill', 'freeze', 'switchover'] as const;

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { untilIdleAt } from '../setup/clean-state.js';
-import { ROOT } from '../setup/command.js';
-import { METRICS_SETTING } from '../setup/metrics.js';
-import { findFreePorts } from '../setup/ports.js';
-import { startProgram, waitFor, type RunningProgram } from '../setup/program.js';
-import { createToken, isReady } from '../setup/service-program.js';
+import { untilIdleAt } from '../setup/service/clean-state.js';
+import { ROOT } from '../setup/service/command.js';
+import { METRICS_SETTING } from '../setup/service/metrics.js';
+import { findFreePorts } from '../setup/service/ports.js';
+import { startProgram, waitFor, type RunningProgram } from '../setup/service/program.js';
+import { createToken, isReady } from '../setup/service/service-program.js';
 import { startPlainClient, startServiceClients, type Clients } from './clients.js';
 import type { Cluster } from './cluster.js';
 import { History } from './history.js';

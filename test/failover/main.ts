@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { parseCount, runToExitCode } from '../setup/fault-program.js';
-import { generator } from '../setup/random.js';
+import { generator } from '../setup/model/random.js';
 import { drawChart } from './chart.js';
 import { FAULTS, SHORT_FORM, type Fault } from './faults.js';
 import { findPrograms } from './programs.js';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { CannotRunError } from '../setup/fault-program.js';
-import { findInstalledPostgres } from '../setup/postgres-server.js';
+import { findInstalledPostgres } from '../setup/database/postgres-server.js';
 
 /** The programs of a cluster, and the packages of Debian that have them. */
 const PACKAGES = {

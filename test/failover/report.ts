@@ -1,4 +1,4 @@
-import { clock, longestGap } from '../setup/times.js';
+import { clock, longestGap } from '../setup/model/times.js';
 import type { Fault } from './faults.js';
 import { compare, type Comparison, type History, type Plant, type Seconds } from './history.js';
 

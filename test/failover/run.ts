@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Surroundings } from '../setup/fault-program.js';
-import { waitFor } from '../setup/program.js';
-import { generator } from '../setup/random.js';
-import { clock } from '../setup/times.js';
+import { waitFor } from '../setup/service/program.js';
+import { generator } from '../setup/model/random.js';
+import { clock } from '../setup/model/times.js';
 import { startCluster, type Cluster } from './cluster.js';
 import { describeEnvironment } from './environment.js';
 import { cause, type Fault } from './faults.js';

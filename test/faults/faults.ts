@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { DatabaseProxy } from '../setup/database-proxy.js';
+import type { DatabaseProxy } from '../setup/database/database-proxy.js';
 import type { SmallDisk } from './disk.js';
 import type { Load } from './load.js';
 import type { Kind } from './plan.js';

@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { generator } from '../setup/random.js';
+import { generator } from '../setup/model/random.js';
 import { bodyOf, post, type Outcome, type Plant } from './post.js';
 
 /** Clients that send one plant after the other. */

@@ -1,4 +1,4 @@
-import { generator } from '../setup/random.js';
+import { generator } from '../setup/model/random.js';
 
 const KILLS = ['kill-service', 'kill-postgres', 'kill-both'] as const;
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { request, type Agent, type IncomingMessage } from 'node:http';
-import { UndocumentedError } from '../setup/documented.js';
-import { readDocumented } from '../setup/fetch-documented.js';
-import type { SentPlant } from '../setup/history.js';
+import { UndocumentedError } from '../setup/http/documented.js';
+import { readDocumented } from '../setup/http/fetch-documented.js';
+import type { SentPlant } from '../setup/model/history.js';
 
 /** Longer than any wait of the service, so that a response that takes longer is a fault. */
 const TIMEOUT_MS = 30_000;

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { waitFor } from '../setup/program.js';
+import { waitFor } from '../setup/service/program.js';
 import type { FaultServer } from './rig.js';
 
 const RESTART_SECONDS = 60;

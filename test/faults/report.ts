@@ -1,5 +1,5 @@
-import { contradictions, type StoredRow } from '../setup/history.js';
-import { longestGap } from '../setup/times.js';
+import { contradictions, type StoredRow } from '../setup/model/history.js';
+import { longestGap } from '../setup/model/times.js';
 import type { Load, Sent } from './load.js';
 import { isKill, type Kind } from './plan.js';
 

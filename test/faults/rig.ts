@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { startDatabaseProxy, type DatabaseProxy } from '../setup/database-proxy.js';
-import { disturb, startPostgresServer, type PostgresServer } from '../setup/postgres-server.js';
-import { waitFor } from '../setup/program.js';
+import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
+import { disturb, startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
+import { waitFor } from '../setup/service/program.js';
 import type { Kind } from './plan.js';
 
 /** A Postgres that is disturbed. */

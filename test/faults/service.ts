@@ -1,10 +1,10 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ROOT } from '../setup/command.js';
-import { fetchDocumented } from '../setup/fetch-documented.js';
-import { METRICS_SETTING } from '../setup/metrics.js';
-import { startProgram, waitFor, type RunningProgram } from '../setup/program.js';
-import { isReady } from '../setup/service-program.js';
+import { ROOT } from '../setup/service/command.js';
+import { fetchDocumented } from '../setup/http/fetch-documented.js';
+import { METRICS_SETTING } from '../setup/service/metrics.js';
+import { startProgram, waitFor, type RunningProgram } from '../setup/service/program.js';
+import { isReady } from '../setup/service/service-program.js';
 
 const READY_SECONDS = 60;
 

@@ -1,5 +1,5 @@
 import process from 'node:process';
-import NodeImportEnvironment from '../setup/environment.js';
+import NodeImportEnvironment from '../setup/jest/environment.js';
 
 /** For Stryker: one failed test is enough. */
 export default class MutationEnvironment extends NodeImportEnvironment {

@@ -11,7 +11,7 @@ import {
   it,
   jest,
 } from '@jest/globals';
-import { closeServers, openServer } from '../../../test/setup/open-server.js';
+import { closeServers, openServer } from '../../../test/setup/http/open-server.js';
 import { CommandError } from '../command-error.js';
 import { PlantClient } from './plant-client.js';
 

@@ -1,0 +1,176 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, rmSync } from 'node:fs';
+import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { noResponse } from '../setup/http/fetch-documented.js';
+import { until } from '../setup/time/until.js';
+import { engine, ENGINE, environment, isPodman, isStored, post } from './engine.js';
+
+/** Characters that a URL cannot contain as they are, and those that Compose would replace. */
+const PASSWORD = 'p/#%@: $$x';
+
+const PROJECT = 'plantstoretest';
+
+let folder: string;
+let podmanService: ChildProcess | undefined;
+let env: Record<string, string>;
+const closing = new AbortController();
+
+/** Runs Compose on a copy of the files of the project, with ports that are free. */
+async function compose(...args: string[]): Promise<string> {
+  const [program, ...first] =
+    ENGINE === 'docker' ? ['docker', 'compose'] : ['docker-compose', '--ansi=never'];
+  const { stdout } = await promisify(execFile)(
+    program,
+    [...first, '--project-name', PROJECT, ...args],
+    { cwd: folder, env },
+  );
+  return stdout;
+}
+
+/** Podman runs the checks of health by timers of systemd, which a container or a small machine does not have. */
+async function checkHealth(): Promise<void> {
+  const starting = ['ps', '--filter', `name=${PROJECT}`, '--filter', 'health=starting'];
+  while (!closing.signal.aborted) {
+    const names = await engine(...starting, '--format', '{{.Names}}');
+    for (const name of names.split('\n').filter(Boolean)) {
+      await engine('healthcheck', 'run', name).catch(() => undefined);
+    }
+    await delay(500);
+  }
+}
+
+/** @returns the address at which Compose opened a port of a service */
+async function addressOf(service: string, port: number): Promise<string> {
+  return `http://${(await compose('port', service, String(port))).trim()}`;
+}
+
+let checks: Promise<void> | undefined;
+let token: string;
+let one: string;
+let proxy: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'plant-store-compose-'));
+  await cp('deploy', join(folder, 'deploy'), { recursive: true });
+  const file = await readFile('docker-compose.yml', 'utf8');
+  // Another program may use the port of the file.
+  const ports = file.replaceAll(/'127\.0\.0\.1:\d+:(\d+)'/g, "'127.0.0.1::$1'");
+  await writeFile(join(folder, 'docker-compose.yml'), ports);
+  env = { ...environment(), POSTGRES_PASSWORD: PASSWORD, BODY_LIMIT: '200kb' };
+  if (isPodman) {
+    const socket = join(folder, 'podman.sock');
+    podmanService = spawn('podman', ['system', 'service', '--time=0', `unix://${socket}`], {
+      stdio: 'ignore',
+    });
+    await until(() => existsSync(socket));
+    env['DOCKER_HOST'] = `unix://${socket}`;
+    checks = checkHealth();
+  }
+  const metricsToken = randomBytes(32).toString('base64url');
+  env['METRICS_TOKEN_SHA256'] = createHash('sha256').update(metricsToken).digest('hex');
+  await writeFile(join(folder, 'deploy/prometheus/metrics_token'), metricsToken, { mode: 0o644 });
+  await compose('up', '--no-build', '--detach', 'plant-store');
+  one = await addressOf('plant-store', 3000);
+});
+afterAll(async () => {
+  try {
+    await compose('--profile', 'scale', '--profile', 'observability', 'kill');
+    await compose('--profile', 'scale', '--profile', 'observability', 'down', '--volumes');
+  } finally {
+    closing.abort();
+    await checks;
+    if (podmanService !== undefined) {
+      podmanService.kill();
+      await once(podmanService, 'exit');
+    }
+    rmSync(folder, { recursive: true });
+  }
+});
+
+it('stores in a Postgres of its own, with a password of any characters', async () => {
+  const created = await compose(
+    ...['exec', '-T', 'plant-store', './plant-store', 'token', 'create', 'me'],
+  );
+  token = /plantstore_\w+/.exec(created)![0];
+  await until(() => fetchReady(one));
+  expect((await post(one, token, '1')).status).toBe(200);
+  expect(await isStored(one, token, '1')).toBe(true);
+});
+
+it('spreads plants over three replicas, and loses none when one is killed', async () => {
+  await compose('--profile', 'scale', 'up', '--no-build', '--detach', 'proxy');
+  proxy = await addressOf('proxy', 8080);
+  await until(() => fetchReady(proxy));
+  const acknowledged: string[] = [];
+  let next = 1_000_000;
+  // The stand-in for nginx does not notice that a replica has left: each later request tries it for a second.
+  const isDone = () => acknowledged.length >= 700;
+  const client = async () => {
+    while (!isDone()) {
+      const id = String(next++);
+      const response = await post(proxy, token, id);
+      expect([response.status, await response.json()]).toEqual([200, { name: 'a' }]);
+      acknowledged.push(id);
+    }
+  };
+  const clients = Array.from({ length: 8 }, client);
+  await until(() => acknowledged.length > 500);
+  const names = await engine('ps', '--filter', 'name=replica', '--format', '{{.Names}}');
+  expect(names.split('\n')).toHaveLength(3);
+  await engine('kill', names.split('\n')[0]!);
+  await Promise.all(clients);
+  for (const id of acknowledged.filter((_, i) => i % 50 === 0)) {
+    expect(await isStored(proxy, token, id)).toBe(true);
+  }
+});
+
+it('its proxy refuses the body that the service would refuse, and passes on the one that it takes', async () => {
+  const ofSize = (kilobytes: number) => post(proxy, token, '2', 'x'.repeat(kilobytes * 1024));
+  expect((await ofSize(150)).status).toBe(200);
+  const tooLarge = await ofSize(250);
+  expect(tooLarge.status).toBe(400);
+  expect(await tooLarge.json()).toMatchObject({ message: 'The body is too large.' });
+});
+
+it('its proxy says that no instance responds', async () => {
+  await compose('--profile', 'scale', 'stop', 'plant-store-replica');
+  const response = await post(proxy, token, '3').catch(noResponse);
+  expect(response?.status).toBe(503);
+  expect(response?.headers.get('retry-after')).toBe('1');
+  expect(await response?.json()).toMatchObject({ error: 50301 });
+});
+
+it('Prometheus reads the metrics with the token in its file', async () => {
+  await compose('--profile', 'observability', 'up', '--no-build', '--detach', 'prometheus');
+  const prometheus = await addressOf('prometheus', 9090);
+  const query = `${prometheus}/api/v1/query?query=up%7Bjob%3D%22plant-store%22%7D`;
+  await until(async () => {
+    const { data } = (await readJson(query)) as {
+      data?: { result: { value: [number, string] }[] };
+    };
+    return data?.result.some(({ value: [, up] }) => up === '1') === true;
+  });
+});
+
+/** @returns the JSON at an address of another program than the service; an empty object if there is no response */
+async function readJson(url: string): Promise<unknown> {
+  const curl = ['--silent', '--fail', url];
+  return promisify(execFile)('curl', curl).then(
+    ({ stdout }) => JSON.parse(stdout) as unknown,
+    () => ({}),
+  );
+}
+
+async function fetchReady(url: string): Promise<boolean> {
+  return promisify(execFile)('curl', ['--silent', '--fail', `${url}/health/ready`]).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,65 @@
+import type { BatchMetrics } from '../../src/plants/batch-metrics.js';
+import { Batcher, type BatchLimits } from '../../src/plants/batcher.js';
+import { settled } from '../setup/time/settled.js';
+
+/** A batcher whose batches end when the test says so. An item's outcome is ten times the item. */
+export interface ControlledBatcher {
+  readonly batcher: Batcher<number, number>;
+  /** The items of each batch that was sent. */
+  readonly sent: readonly (readonly number[])[];
+  /** What became of each item, in the order in which they were added: 'waiting', its outcome or its error. */
+  readonly outcomes: readonly unknown[];
+  /** Adds items, and waits until they could be sent. */
+  readonly add: (...items: number[]) => Promise<void>;
+  /** Adds items like requests that arrive now, and does not wait. */
+  readonly addNow: (...items: number[]) => void;
+  /** Ends a batch, and waits until the next ones could be sent. */
+  readonly finish: (batch: number) => Promise<void>;
+  readonly fail: (batch: number, error: Error) => Promise<void>;
+}
+
+export function controlledBatcher(
+  limits: Partial<BatchLimits<number>> = {},
+  metrics?: BatchMetrics,
+): ControlledBatcher {
+  const sent: (readonly number[])[] = [];
+  const ends: PromiseWithResolvers<number[]>[] = [];
+  const outcomes: unknown[] = [];
+  const batcher = new Batcher<number, number>(
+    (items) => {
+      const end = Promise.withResolvers<number[]>();
+      sent.push(items);
+      ends.push(end);
+      return end.promise;
+    },
+    Object.assign(limits, { size: 10, inFlight: 1, queued: 100, wait: Infinity, ...limits }),
+    metrics,
+  );
+  const addNow = (...items: number[]) => {
+    for (const item of items) {
+      const position = outcomes.push('waiting') - 1;
+      batcher.add(item).then(
+        (outcome) => (outcomes[position] = outcome),
+        (error: unknown) => (outcomes[position] = error),
+      );
+    }
+  };
+  return {
+    batcher,
+    sent,
+    outcomes,
+    addNow,
+    add(...items) {
+      addNow(...items);
+      return settled();
+    },
+    finish(batch) {
+      ends[batch]!.resolve(sent[batch]!.map((item) => item * 10));
+      return settled();
+    },
+    fail(batch, error) {
+      ends[batch]!.reject(error);
+      return settled();
+    },
+  };
+}

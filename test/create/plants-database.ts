@@ -1,0 +1,93 @@
+import { afterEach, beforeEach } from '@jest/globals';
+import type { Pool } from 'pg';
+import { DataSource } from 'typeorm';
+import { readConfig, type AppConfig } from '../../src/config/config.js';
+import { databaseOptions } from '../../src/database/database-options.js';
+import { poolOf } from '../../src/database/run-statement.js';
+import { PlantEntity } from '../../src/plants/plant.entity.js';
+import { PlantsRepository } from '../../src/plants/plants.repository.js';
+import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
+import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
+import { settled } from '../setup/time/settled.js';
+
+/** A Postgres with an empty table of plants for each test, and the service's connections to it. */
+export interface PlantsDatabase {
+  /** Queries the database on a connection of the test. */
+  readonly query: TestDatabase['query'];
+  /** The proxy between the connections and the database. */
+  readonly proxy: DatabaseProxy;
+  readonly pool: Pool;
+  readonly plants: PlantsRepository;
+  /** The settings of a service on this database. */
+  readonly configure: (env?: Record<string, string>) => AppConfig;
+  /** Loses all connections, so that the next statement makes a new one. */
+  readonly lose: () => Promise<void>;
+  /** Waits until no statement is in flight. */
+  readonly idle: () => Promise<void>;
+  readonly stored: (order?: string) => Promise<StoredRow[]>;
+}
+
+interface StoredRow {
+  readonly id: string;
+  readonly name: string;
+  readonly tag: string | null;
+}
+
+/** Opens a database for the tests of a `describe` block. */
+export function usePlantsDatabase(): PlantsDatabase {
+  let database: TestDatabase;
+  let proxy: DatabaseProxy;
+  let dataSource: DataSource;
+
+  const configure = (env: Record<string, string> = {}): AppConfig => {
+    const config = readConfig({ DATABASE_URL: proxy.url, ...env });
+    return { ...config, database: { ...config.database, url: proxy.url } };
+  };
+
+  beforeEach(async () => {
+    database = await openTestDatabase();
+    proxy = await startDatabaseProxy(database.url);
+    const config = configure().database;
+    dataSource = await new DataSource({
+      ...databaseOptions(config),
+      poolSize: config.poolSize,
+      extra: { query_timeout: config.timeout },
+      entities: [PlantEntity],
+      migrationsRun: true,
+    }).initialize();
+  });
+  afterEach(async () => {
+    await dataSource.destroy();
+    await proxy.close();
+    await database.close();
+  });
+
+  const pool = () => poolOf(dataSource);
+  return {
+    query: (sql, parameters) => database.query(sql, parameters),
+    get proxy() {
+      return proxy;
+    },
+    get pool() {
+      return pool();
+    },
+    get plants() {
+      return new PlantsRepository(dataSource.getRepository(PlantEntity));
+    },
+    configure,
+    async lose() {
+      proxy.cut();
+      while (pool().totalCount > 0) await settled();
+      proxy.restore();
+    },
+    async idle() {
+      do await settled();
+      while (pool().totalCount > pool().idleCount || pool().waitingCount > 0);
+    },
+    async stored(order = 'id') {
+      return database.query<StoredRow>(
+        `SELECT id::text AS id, name, tag FROM plants ORDER BY plants.${order}`,
+      );
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { anyBody } from './arbitrary-bodies.js';
+import { anyInt64, anyStorableText } from './arbitrary-json.js';
+import { anyHistory, anyHistoryWithKills } from './arbitrary-histories.js';
+import { startBeside } from './killable-service.js';
+import { expectRows, Model } from './model.js';
+import { playHistory } from './play-history.js';
+import { forAll, PROPERTY_TIMEOUT_MS, RUNS } from './properties.js';
+import { startService, type TestService } from '../setup/service/service.js';
+import { bytesOf, sendInPieces } from './wire.js';
+
+const LIMIT = 4096;
+
+/** These tests do not concern the limits, and a busy machine must not reach the timeout. */
+const settings = { AUTH_FAILURES_PER_MINUTE: '1000000', DATABASE_TIMEOUT_MS: '20000' };
+
+describe('for any input', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService({ ...settings, BODY_LIMIT: String(LIMIT) });
+  });
+  beforeEach(() => service.database.query('TRUNCATE plants'));
+  afterAll(() => service.close());
+
+  const anyRequest = fc.record({
+    body: anyBody(LIMIT),
+    chunks: fc.option(fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 3 }), {
+      nil: undefined,
+    }),
+  });
+
+  /** Requests on one connection, and where their bytes are cut. */
+  const anyExchange = fc.record({
+    requests: fc.array(anyRequest, { minLength: 1, maxLength: 8 }),
+    cuts: fc.oneof(fc.array(fc.nat(), { maxLength: 12 }), fc.integer({ min: 3, max: 50 })),
+  });
+
+  it(
+    'in any pieces, the service decides as the contract says, and stores exactly that',
+    () =>
+      forAll(anyExchange, async ({ requests, cuts }) => {
+        await service.database.query('TRUNCATE plants');
+        const bytes = Buffer.concat(requests.map((request) => bytesOf(service.token, request)));
+        const responses = await sendInPieces(service.port, bytes, cuts, requests.length);
+        const model = new Model(LIMIT);
+        responses.forEach((response, i) => model.expectResponse(requests[i]!.body, response));
+        const isClosed = responses.at(-1)?.headers['connection'] === 'close';
+        expect(responses.length === requests.length || isClosed).toBe(true);
+        await model.expectRows(service);
+      }),
+    PROPERTY_TIMEOUT_MS,
+  );
+  const anyPlant = fc.record({
+    id: anyInt64,
+    name: anyStorableText,
+    tag: fc.option(anyStorableText, { nil: undefined }),
+  });
+
+  it(
+    'plants that are sent together survive from request to row to response',
+    () =>
+      forAll(
+        fc.uniqueArray(anyPlant, { selector: ({ id }) => id, minLength: 1 }),
+        async (plants) => {
+          await service.database.query('TRUNCATE plants');
+          const responses = await Promise.all(
+            plants.map(({ id, name, tag }) =>
+              service.post(`{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`),
+            ),
+          );
+          const sent = plants.map(({ name, tag }) =>
+            tag === undefined ? { name } : { name, tag },
+          );
+          expect(responses.map(({ status, body }) => ({ status, body }))).toEqual(
+            sent.map((body) => ({ status: 200, body })),
+          );
+          await expectRows(
+            service,
+            plants.map(({ id, name, tag }) => ({ id: String(id), name, tag: tag ?? null })),
+          );
+        },
+      ),
+    PROPERTY_TIMEOUT_MS,
+  );
+
+  it(
+    'clients, resets, cuts and restarts leave rows that explain every response',
+    () =>
+      forAll(anyHistory, async (steps) => {
+        expect(await playHistory(service, steps)).toEqual([]);
+      }),
+    PROPERTY_TIMEOUT_MS,
+  );
+
+  it(
+    'clients, resets, cuts, kills and restarts leave rows that explain every response',
+    async () => {
+      const killable = await startBeside(service, settings);
+      try {
+        await forAll(
+          anyHistoryWithKills,
+          async (steps) => {
+            expect(await playHistory(killable, steps)).toEqual([]);
+          },
+          // A history with kills takes as long as some ten others.
+          Math.max(2, Math.round(RUNS / 10)),
+        );
+      } finally {
+        await killable.close();
+      }
+    },
+    PROPERTY_TIMEOUT_MS,
+  );
+});

@@ -1,0 +1,273 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
+import type { ServiceError } from '../../src/errors/service-error.js';
+import type * as ExactJson from '../../src/http/exact-json.js';
+import type * as MediaType from '../../src/http/media-type.js';
+import { openConnection, plantHead, readResponses, sendRaw } from '../setup/http/raw-http.js';
+import { useResources } from '../setup/jest/resources.js';
+import { startService, type TestService } from '../setup/service/service.js';
+import { runInThread } from '../http/thread.js';
+
+const PLANT = '{"id":1,"name":"a"}';
+const CHUNKED_JSON = ['Content-Type: application/json', 'Transfer-Encoding: chunked'];
+const LAST_CHUNK = '0\r\n\r\n';
+
+describe('the request body', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService({ BODY_LIMIT: '1000' });
+  });
+  beforeEach(() => service.database.query('TRUNCATE plants'));
+  afterAll(() => service.close());
+
+  async function expectRefused(response: { status: number; body: unknown }, error: number) {
+    const body: unknown =
+      typeof response.body === 'string' ? JSON.parse(response.body) : response.body;
+    expect({ status: response.status, body }).toEqual({
+      status: 400,
+      body: { error, message: expect.any(String) },
+    });
+    expect(await service.storedPlants()).toEqual([]);
+  }
+
+  const head = (lines: string[], token = service.token) => plantHead(token, lines);
+
+  it.each([
+    ['neither length nor type', []],
+    ['length 0', ['Content-Length: 0']],
+    ['length 00', ['Content-Length: 00']],
+    ['length 0 and the right type', ['Content-Type: application/json', 'Content-Length: 0']],
+    ['no length and the right type', ['Content-Type: application/json']],
+  ])('missing, with %s, is 40001', async (_kind, lines) => {
+    await expectRefused(await sendRaw(service.port, head(lines)), 40001);
+  });
+
+  it('with no chunks is 40001', async () => {
+    await expectRefused(await sendRaw(service.port, head(CHUNKED_JSON) + LAST_CHUNK), 40001);
+  });
+
+  it.each([
+    'application/json',
+    'Application/JSON',
+    'application/json; charset=utf-8',
+    'application/json;charset="UTF-8"',
+    'application/json; charset=utf8',
+    'application/json; profile="a; charset=latin1"',
+    'application/json;',
+    'application/json ; charset=utf-8',
+  ])('of type %s is accepted', async (type) => {
+    expect((await service.post(PLANT, { 'content-type': type })).status).toBe(200);
+  });
+
+  it.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/problem+json',
+    'application/jsonp',
+    'text/json',
+    'application/json; charset=iso-8859-1',
+    'application/json; charset=utf-16',
+    'application/json, application/json',
+    'application/json; charset=utf-8; charset=latin1',
+    'application/json; charset',
+    'application/json; =x',
+    'application/json x',
+    'application/jso',
+    'json',
+    '*/*',
+  ])('of type %s is 40002', async (type) => {
+    await expectRefused(await service.post(PLANT, { 'content-type': type }), 40002);
+  });
+
+  it('without a Content-Type is 40002', async () => {
+    const request = head([`Content-Length: ${PLANT.length}`]) + PLANT;
+    await expectRefused(await sendRaw(service.port, request), 40002);
+  });
+
+  it.each(['gzip', 'br', 'deflate', 'x'])(
+    'with the content encoding %s is 40002',
+    async (encoding) => {
+      await expectRefused(await service.post(PLANT, { 'content-encoding': encoding }), 40002);
+    },
+  );
+
+  it('with the content encoding identity is accepted', async () => {
+    expect((await service.post(PLANT, { 'content-encoding': 'identity' })).status).toBe(200);
+  });
+
+  const padded = (size: number) => PLANT.padEnd(size, ' ');
+
+  it('of exactly the limit is accepted', async () => {
+    expect((await service.post(padded(1000))).status).toBe(200);
+  });
+
+  it('one byte larger than the limit is 40003', async () => {
+    await expectRefused(await service.post(padded(1001)), 40003);
+  });
+
+  it('with a Content-Length beyond the limit is 40003 before any of it is sent', async () => {
+    const lines = ['Content-Type: application/json', 'Content-Length: 1000000000'];
+    await expectRefused(await sendRaw(service.port, head(lines)), 40003);
+    // Without 100 Continue before it.
+    const asks = [...lines, 'Expect: 100-continue'];
+    await expectRefused(await sendRaw(service.port, head(asks)), 40003);
+  });
+
+  it('with chunks beyond the limit is 40003 before its end', async () => {
+    const chunk = `3e9\r\n${padded(1001)}\r\n`;
+    await expectRefused(await sendRaw(service.port, head(CHUNKED_JSON) + chunk), 40003);
+  });
+
+  it.each([
+    ['a syntax error', '{"id":1,"name":}'],
+    ['two values', `${PLANT}${PLANT}`],
+    ['a trailing comma', '{"id":1,"name":"a",}'],
+    ['white space only', '  '],
+    ['a byte order mark', `\ufeff${PLANT}`],
+    ['a repeated field', '{"id":1,"id":2,"name":"a"}'],
+    ['a repeated field with the same value', '{"id":1,"id":1,"name":"a"}'],
+    ['a repeated field, escaped', '{"id":1,"name":"a","n\\u0061me":"a"}'],
+    ['a repeated unknown member', '{"id":1,"name":"a","x":1,"x":1}'],
+    ['a repeated field deep inside', '{"id":1,"name":"a","x":[{"y":1,"y":2}]}'],
+    ['a raw control character in a text', '{"id":1,"name":"a\u0001"}'],
+    ['an id that is not JSON', '{"id":NaN,"name":"a"}'],
+    ['an id with a leading zero', '{"id":01,"name":"a"}'],
+  ])('with %s is 40004', async (_kind, body) => {
+    await expectRefused(await service.post(body), 40004);
+  });
+
+  it.each([
+    ['a byte that UTF-8 never contains', [0xff]],
+    ['an overlong form', [0xc0, 0xaf]],
+    ['half of a surrogate pair', [0xed, 0xa0, 0x80]],
+    ['a code point beyond Unicode', [0xf4, 0x90, 0x80, 0x80]],
+    ['an incomplete sequence', [0xe2, 0x82]],
+  ])('with %s, which is not UTF-8, is 40004', async (_kind, bytes) => {
+    const body = Buffer.concat([
+      Buffer.from('{"id":1,"name":"'),
+      Buffer.from(bytes),
+      Buffer.from('"}'),
+    ]);
+    await expectRefused(await service.post(body), 40004);
+  });
+
+  describe('that has arrived in pieces before it is read', () => {
+    const request = (pieces: string[], token?: string) =>
+      head(CHUNKED_JSON, token) +
+      pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('') +
+      LAST_CHUNK;
+
+    const refused = (error: number) => ({
+      status: 400,
+      body: expect.stringContaining(`"error":${error}`) as unknown,
+    });
+
+    const CASES: [string, string[], object][] = [
+      ['is joined', ['{"id":9', ',"name":"z"', '}'], { status: 200 }],
+      ['is read to its end', ['{"id":9,"name":"z"}', 'GARBAGE'], refused(40004)],
+      ['is measured to its end', ['{"id":9,"name":"z"}', ' '.repeat(990)], refused(40003)],
+    ];
+
+    it.each(CASES)('%s: while its token is looked up', async (_case, pieces, expected) => {
+      // A token without a cached verdict: the pieces arrive while it is looked up.
+      const token = await service.app.get(AccessTokensService).create('test');
+      expect(await sendRaw(service.port, request(pieces, token))).toMatchObject(expected);
+    });
+
+    it.each(CASES)('%s: after another request', async (_case, pieces, expected) => {
+      const socket = await openConnection(service.port);
+      socket.write(request([PLANT]) + request(pieces));
+      expect(await readResponses(socket, 2)).toMatchObject([{ status: 200 }, expected]);
+      socket.destroy();
+    });
+  });
+});
+
+describe('the time to read grows no faster than what is read, for', () => {
+  const resources = useResources();
+
+  it('a media type with a quoted value that does not end', async () => {
+    const refusal = await runInThread(
+      resources,
+      'http/media-type.js',
+      ({ checkMediaType }: typeof MediaType, type: string) => {
+        try {
+          return checkMediaType({ headers: { 'content-type': type } });
+        } catch (error) {
+          return (error as ServiceError).code;
+        }
+      },
+      `application/json; a="${'b'.repeat(10_000)}`,
+    );
+    expect(refusal).toBe(40002);
+  });
+
+  it('an object with many members', async () => {
+    const count = await runInThread(
+      resources,
+      'http/exact-json.js',
+      ({ parseExactJson }: typeof ExactJson, text: string) => {
+        return Object.keys(parseExactJson(text) as object).length;
+      },
+      `{${Array.from({ length: 500_000 }, (_, i) => `"${i}a":0`).join()}}`,
+    );
+    expect(count).toBe(500_000);
+  });
+});
+
+describe('a large body', () => {
+  const LIMIT = 4 * 1024 * 1024;
+  let service: TestService;
+
+  beforeAll(async () => {
+    // A busy machine needs several times as long as an idle one to store the largest body.
+    service = await startService({ BODY_LIMIT: '4mb', DATABASE_TIMEOUT_MS: '20000' });
+  });
+  beforeEach(() => service.database.query('TRUNCATE plants'));
+  afterAll(() => service.close());
+
+  /** A plant whose name is as long as the limit allows, and ends with `end`. */
+  const longText = (end = '') => `{"id":1,"name":"${'x'.repeat(LIMIT - 18 - end.length)}${end}"}`;
+
+  it('is stored exactly if it has the size of the limit', async () => {
+    const body = longText();
+    expect(body).toHaveLength(LIMIT);
+    const { name } = JSON.parse(body) as { name: string };
+    expect(await service.post(body)).toMatchObject({ status: 200, body: { name } });
+    expect(await service.storedPlants()).toEqual([{ id: '1', name, tag: null }]);
+    expect(await service.post(`${body} `)).toMatchObject({ body: { error: 40003 } });
+  });
+
+  it.each([
+    ['NUL', '\\u0000'],
+    ['half of a surrogate pair', '\\ud83c'],
+  ])('is 40005 with %s at the end of a text', async (_kind, end) => {
+    expect(await service.post(longText(end))).toMatchObject({ body: { error: 40005 } });
+    expect(await service.storedPlants()).toEqual([]);
+  });
+
+  it('is 40004 with a byte near its end that is not UTF-8', async () => {
+    const body = Buffer.from(longText());
+    body[body.length - 3] = 0xff;
+    expect(await service.post(body)).toMatchObject({ body: { error: 40004 } });
+    expect(await service.storedPlants()).toEqual([]);
+  });
+
+  it('may have ten thousand members, none of them twice', async () => {
+    const others = Array.from({ length: 10_000 }, (_, i) => `"x${i}":1`).join();
+    const plant = `{"id":1,${others},"name":"a"`;
+    expect(await service.post(`${plant}}`)).toMatchObject({ status: 200, body: { name: 'a' } });
+    for (const repeated of ['"id":1', '"x9999":1']) {
+      expect(await service.post(`${plant},${repeated}}`)).toMatchObject({ body: { error: 40004 } });
+    }
+    expect(await service.storedPlants()).toEqual([{ id: '1', name: 'a', tag: null }]);
+  });
+
+  it('is 40004 if it is deeply nested, and the service still works', async () => {
+    const bomb = `{"id":1,"name":"a","x":${'['.repeat(30_000)}${']'.repeat(30_000)}}`;
+    expect(await service.post(bomb)).toMatchObject({ status: 400, body: { error: 40004 } });
+    expect((await service.post(PLANT)).status).toBe(200);
+  });
+});

@@ -1,0 +1,316 @@
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { end, postPlant, runService, urlOf } from '../setup/service/built-service.js';
+import { runInProcess, type Surroundings } from '../setup/service/cli.js';
+import { ROOT, runCommand, runProgram } from '../setup/service/command.js';
+import { makeDataDir, removeDataDir } from '../embedded/data-dir.js';
+import { startService, type StoredPlant, type TestService } from '../setup/service/service.js';
+import { until } from '../setup/time/until.js';
+
+const LOADED: StoredPlant[] = [
+  { id: '-9223372036854775808', name: '', tag: null },
+  { id: '-1', name: '', tag: '' },
+  { id: '0', name: ' a ', tag: ' ' },
+  { id: '1', name: 'Acer "Crimson King", red', tag: '"' },
+  { id: '2', name: 'two\nlines\r\nand\ra half\r', tag: '\n' },
+  // Every character that neither JSON nor Postgres refuses below U+0080.
+  {
+    id: '3',
+    name: Array.from({ length: 0x7f }, (_, i) => String.fromCharCode(i + 1)).join(''),
+    tag: '\u0001\u0002\u001f',
+  },
+  { id: '4', name: '\\.', tag: '\\N' },
+  { id: '5', name: '\uFEFFa\u2028b\u2029', tag: 'null' },
+  { id: '6', name: '\\', tag: '\\n' },
+  { id: '9007199254740993', name: 'Ácer 🌱 a\u0301', tag: '\u{10ffff}' },
+  { id: '9223372036854775807', name: '{"id":1}', tag: 'NULL' },
+];
+
+const MANY = 20_000;
+
+describe('plants export', () => {
+  let service: TestService;
+  let folder: string;
+
+  beforeAll(async () => {
+    service = await startService({ DATABASE_TIMEOUT_MS: '20000' });
+  });
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'plant-store-export-'));
+  });
+  afterEach(async () => {
+    service.proxy.restore();
+    await rm(folder, { recursive: true });
+    await service.database.query('TRUNCATE plants');
+  });
+  afterAll(() => service.close());
+
+  const environment = () => ({
+    DATABASE_URL: service.proxy.url,
+    PLANT_STORE_CALLER_DIR: folder,
+  });
+  const exportTo = (args: string[], surroundings: Surroundings = {}) =>
+    runInProcess(['plants', 'export', ...args], environment(), surroundings);
+  const start = (args: string[], env = {}) =>
+    runCommand(['dist/cli.js', 'plants', 'export', ...args], { ...environment(), ...env });
+  const load = (file: string) =>
+    runInProcess(['plants', 'load', '--url', service.url, file], {
+      PLANT_STORE_TOKEN: service.token,
+      PLANT_STORE_CALLER_DIR: folder,
+    });
+  const store = (plants: readonly StoredPlant[]) =>
+    service.database.query(
+      `INSERT INTO plants (id, name, tag) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])`,
+      [plants.map(({ id }) => id), plants.map(({ name }) => name), plants.map(({ tag }) => tag)],
+    );
+  const storeMany = (count = MANY) =>
+    service.database.query(
+      `INSERT INTO plants (id, name) SELECT i, repeat('a', 1000) FROM generate_series(1, ${count}) AS i`,
+    );
+  const files = async () => (await readdir(folder)).sort();
+
+  it.each(['plants.csv', 'plants.ndjson', 'plants.JSONL'])(
+    'writes %s, and loading it into an empty service gives the same rows',
+    async (file) => {
+      await store(LOADED);
+      expect(await exportTo([file])).toEqual({
+        exitCode: 0,
+        stdout: '',
+        stderr: expect.stringMatching(/^11 plants exported, in \d+\.\d s\.\n$/),
+      });
+      expect(await files()).toEqual([file]);
+      await service.database.query('TRUNCATE plants');
+      expect(await load(file)).toMatchObject({ exitCode: 0 });
+      expect(await service.storedPlants()).toEqual(LOADED);
+    },
+  );
+
+  it('writes CSV to standard output, and NDJSON with --format', async () => {
+    await store([
+      { id: '9223372036854775807', name: 'Acer, red', tag: null },
+      { id: '1', name: 'é', tag: '' },
+    ]);
+    const csv = 'id,name,tag\n9223372036854775807,"Acer, red",\n1,é,""\n';
+    for (const args of [[], ['-'], ['--format', 'csv']]) {
+      expect(await exportTo(args)).toMatchObject({ exitCode: 0, stdout: csv });
+    }
+    expect(await exportTo(['-', '--format', 'ndjson'])).toMatchObject({
+      exitCode: 0,
+      stdout: '{"id":9223372036854775807,"name":"Acer, red"}\n{"id":1,"name":"é","tag":""}\n',
+    });
+    await exportTo(['plants.txt', '--format', 'csv']);
+    expect(await readFile(join(folder, 'plants.txt'), 'utf8')).toBe(csv);
+  });
+
+  it('writes a file without plants that can be loaded', async () => {
+    expect(await exportTo(['plants.csv'])).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringMatching(/^0 plants exported/),
+    });
+    expect(await readFile(join(folder, 'plants.csv'), 'utf8')).toBe('id,name,tag\n');
+    expect(await load('plants.csv')).toMatchObject({ exitCode: 0 });
+  });
+
+  it('depends on no setting of the database', async () => {
+    await store(LOADED);
+    const { stdout } = await exportTo([]);
+    const settings = {
+      client_encoding: 'LATIN1',
+      default_transaction_isolation: "'read committed'",
+      quote_all_identifiers: 'on',
+      standard_conforming_strings: 'off',
+      statement_timeout: '10000',
+    };
+    for (const [name, value] of Object.entries(settings)) await service.database.set(name, value);
+    try {
+      expect(await exportTo([])).toMatchObject({ exitCode: 0, stdout });
+    } finally {
+      for (const name of Object.keys(settings)) await service.database.set(name, 'DEFAULT');
+    }
+  });
+
+  /** Starts an export whose output nobody reads, and waits until the database waits for it. */
+  const startUnread = async () => {
+    await storeMany();
+    const command = start([], { DATABASE_URL: service.database.url });
+    command.process.stdout.pause();
+    await until(async () => (await copies('ClientWrite')).length === 1);
+    return command;
+  };
+  const copies = (waitEvent: string, age = '0') =>
+    service.database.query<{ pid: number }>(
+      `SELECT pid FROM pg_stat_activity
+       WHERE datname = current_database() AND query LIKE 'COPY%' AND wait_event = $1
+         AND clock_timestamp() > query_start + $2::interval`,
+      [waitEvent, age],
+    );
+
+  it('has the plants of one moment, and no more of them in memory than its reader takes', async () => {
+    await service.database.set('statement_timeout', '1000');
+    const command = await startUnread().finally(() =>
+      service.database.set('statement_timeout', 'DEFAULT'),
+    );
+    // The limit of a role is for requests.
+    await until(async () => (await copies('ClientWrite', '1 second')).length === 1);
+    await service.post('{"id":-1,"name":"late"}');
+    await service.database.query('DELETE FROM plants WHERE id > 1');
+    command.process.stdout.resume();
+    expect(await command.exit()).toBe(0);
+    const lines = command.stdout.split('\n');
+    expect(lines).toHaveLength(1 + MANY + 1);
+    expect(lines).toContain(`${MANY},${'a'.repeat(1000)},`);
+    expect(command.stdout).not.toContain('late');
+    expect(command.stderr).toMatch(/^20,000 plants exported, in /);
+  });
+
+  it('ends without a message when the reader of a pipe has ended', async () => {
+    await storeMany();
+    const cli = `'${process.execPath}' '${join(ROOT, 'dist/cli.js')}'`;
+    const pipe = runProgram(
+      '/bin/bash',
+      ['-c', `${cli} plants export | head -n 2; echo "\${PIPESTATUS[*]}"`],
+      environment(),
+    );
+    expect(await pipe.exit()).toBe(0);
+    expect(pipe.stdout).toMatch(/^id,name,tag\n1,a+,\n141 0\n$/);
+    expect(pipe.stderr).toBe('');
+  });
+
+  it('says that standard output has not all plants', async () => {
+    await storeMany();
+    const full = await exportTo([], { stdout: '/dev/full' });
+    expect(full).toMatchObject({
+      exitCode: 1,
+      stderr: 'Standard output could not be written (ENOSPC); what was written is not complete.\n',
+    });
+    await service.database.query('TRUNCATE plants');
+    const command = await startUnread();
+    const [copy] = await copies('ClientWrite');
+    await service.database.query('SELECT pg_terminate_backend($1)', [copy!.pid]);
+    command.process.stdout.resume();
+    expect(await command.exit()).toBe(1);
+    expect(command.stderr).toMatch(
+      /^Not all plants could be read: .+\. What was written is not complete\.\n$/,
+    );
+  });
+
+  describe('to a file', () => {
+    let before: string;
+
+    /** Starts an export that waits for a lock, beside the file of an earlier one. */
+    const startLocked = async () => {
+      await store(LOADED);
+      await exportTo(['plants.csv']);
+      before = await readFile(join(folder, 'plants.csv'), 'utf8');
+      await service.database.query('BEGIN');
+      await service.database.query('LOCK TABLE plants');
+      // The list of sessions is otherwise that of the first look in a transaction.
+      const isWaiting = async () => {
+        await service.database.query('SELECT pg_stat_clear_snapshot()');
+        return (await copies('relation')).length === 1;
+      };
+      const command = start(['plants.csv']);
+      await until(isWaiting);
+      expect(await files()).toEqual(['plants.csv', `plants.csv.${command.process.pid}.part`]);
+      return command;
+    };
+    const expectUnchanged = async () => {
+      expect(await files()).toEqual(['plants.csv']);
+      expect(await readFile(join(folder, 'plants.csv'), 'utf8')).toBe(before);
+    };
+    afterEach(() => service.database.query('ROLLBACK'));
+
+    it.each(['SIGINT', 'SIGTERM'] as const)(
+      'leaves an earlier one as it was after %s, and ends as by the signal',
+      async (signal) => {
+        const command = await startLocked();
+        command.process.kill(signal);
+        await command.exit();
+        expect(command.process.signalCode).toBe(signal);
+        expect(command.stderr).toBe('Interrupted. Not all plants were written.\n');
+        await expectUnchanged();
+      },
+    );
+
+    it('leaves an earlier one as it was if the database fails', async () => {
+      const command = await startLocked();
+      service.proxy.cut();
+      expect(await command.exit()).toBe(1);
+      expect(command.stderr).toBe(
+        `Not all plants could be read: Connection terminated unexpectedly. ${join(folder, 'plants.csv')} was not written.\n`,
+      );
+      await expectUnchanged();
+    });
+  });
+
+  it('replaces the file of an earlier export, also through a link', async () => {
+    await writeFile(join(folder, 'plants.csv'), 'earlier');
+    await symlink('plants.csv', join(folder, 'link.csv'));
+    expect(await exportTo(['link.csv'])).toMatchObject({ exitCode: 0 });
+    expect(await readFile(join(folder, 'plants.csv'), 'utf8')).toBe('id,name,tag\n');
+    expect(await readlink(join(folder, 'link.csv'))).toBe('plants.csv');
+    await symlink('/dev/null', join(folder, 'null.csv'));
+    expect(await exportTo(['null.csv'])).toMatchObject({ exitCode: 0 });
+    expect(await readlink(join(folder, 'null.csv'))).toBe('/dev/null');
+  });
+
+  it('shows a bar on a terminal', async () => {
+    await store(LOADED);
+    const { stderr } = await exportTo(['plants.csv'], { isTerminal: true });
+    expect(stderr).toContain('---------- 0 exported');
+    expect(stderr).toContain('========== 11 exported, 100 %');
+    expect(stderr).toMatch(/11 plants exported, in \d+\.\d s\.\n$/);
+  });
+
+  it.each([
+    [['plants.txt'], 2, 'The name of the file must end with .csv, .ndjson or .jsonl'],
+    [['plants'], 2, 'or --format must be csv or ndjson'],
+    [['plants.csv', '--format', 'xml'], 2, 'Allowed choices are csv, ndjson'],
+    [['a.csv', 'b.csv'], 2, 'too many arguments'],
+    [['no/folder.csv'], 1, 'no/folder.csv cannot be written (ENOENT)'],
+    [['folder.csv'], 1, 'folder.csv cannot be written (EISDIR)'],
+    [['full.csv'], 1, 'full.csv cannot be written (ENOSPC)'],
+  ])('%j ends with exit code %d and the reason', async (args, exitCode, reason) => {
+    await mkdir(join(folder, 'folder.csv'));
+    await symlink('/dev/full', join(folder, 'full.csv'));
+    const result = await exportTo(args);
+    expect(result).toMatchObject({ exitCode, stdout: '' });
+    expect(result.stderr).toContain(reason);
+    expect(await files()).toEqual(['folder.csv', 'full.csv']);
+  });
+});
+
+it('reads the embedded database, also beside a service that runs on it', async () => {
+  const dataDir = await makeDataDir();
+  const settings = { DATA_DIR: dataDir };
+  const exportAll = async () => {
+    const command = runCommand(['dist/cli.js', 'plants', 'export'], settings);
+    expect(await command.exit()).toBe(0);
+    return command.stdout;
+  };
+  const service = runService(settings);
+  try {
+    const url = await urlOf(service);
+    const token = (await service.waitFor(/Bearer (plantstore_\w+)/))[1]!;
+    expect(await exportAll()).toBe('id,name,tag\n');
+    expect((await postPlant({ url }, token, 1)).status).toBe(200);
+    expect(await exportAll()).toBe('id,name,tag\n1,a,\n');
+    service.process.kill('SIGTERM');
+    expect(await service.exit()).toBe(0);
+    expect(await exportAll()).toBe('id,name,tag\n1,a,\n');
+  } finally {
+    await end(service);
+    await removeDataDir(dataDir);
+  }
+});

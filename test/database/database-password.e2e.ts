@@ -1,0 +1,107 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { end, postPlant, runService, stop, urlOf } from '../setup/service/built-service.js';
+import { ROOT, runCommand } from '../setup/service/command.js';
+import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
+
+/** Cannot be in an address as it is. */
+const PASSWORD = 'p/a#s%s@w:o?r d';
+
+const QUOTED = `'${PASSWORD}'`;
+
+describe('a server that asks for a password, which DATABASE_URL does not have', () => {
+  let server: PostgresServer;
+  let dir: string;
+  let address: string;
+
+  beforeAll(async () => {
+    server = await startPostgresServer();
+    dir = await mkdtemp(join(tmpdir(), 'plant-store-password-'));
+    address = `127.0.0.1:${server.port}`;
+    const rules = join(server.data, 'pg_hba.conf');
+    const rule = 'host all gardener 127.0.0.1/32 scram-sha-256\n';
+    await writeFile(rules, rule + (await readFile(rules, 'utf8')));
+    await server.administer('SELECT pg_reload_conf()');
+    await server.administer(`CREATE ROLE gardener LOGIN PASSWORD ${QUOTED}`);
+    await server.administer('CREATE DATABASE garden OWNER gardener');
+  });
+  afterAll(async () => {
+    await server.close();
+    await rm(dir, { recursive: true });
+  });
+
+  const passwordFile = async () => {
+    const file = join(dir, 'password');
+    await writeFile(file, `${PASSWORD}\n`);
+    return file;
+  };
+  const urlFile = async () => {
+    const file = join(dir, 'url');
+    const password = encodeURIComponent(PASSWORD);
+    await writeFile(file, `postgres://gardener:${password}@${address}/garden\n`);
+    return file;
+  };
+  const url = () => `postgres://gardener@${address}/garden`;
+  // One server twice: the list makes the service look for the one that takes writes.
+  const list = () => `postgres://gardener@${address},${address}/garden`;
+
+  type Settings = Record<string, string>;
+  const ways: [string, () => Settings | Promise<Settings>][] = [
+    ['PGPASSWORD', () => ({ DATABASE_URL: url(), PGPASSWORD: PASSWORD })],
+    [
+      'PGPASSWORD_FILE',
+      async () => ({ DATABASE_URL: url(), PGPASSWORD_FILE: await passwordFile() }),
+    ],
+    [
+      'PGPASSWORD_FILE, a list of hosts and two workers',
+      async () => ({
+        DATABASE_URL: list(),
+        PGPASSWORD_FILE: await passwordFile(),
+        WEB_CONCURRENCY: '2',
+      }),
+    ],
+    ['DATABASE_URL_FILE', async () => ({ DATABASE_URL_FILE: await urlFile() })],
+  ];
+
+  it.each(ways)('with %s, the service and all commands work', async (_way, settings) => {
+    const env = await settings();
+    const service = runService(env);
+    try {
+      const serviceUrl = await urlOf(service);
+      const create = runCommand(['dist/cli.js', 'token', 'create', 'greenhouse'], env);
+      expect([await create.exit(), create.stderr]).toEqual([
+        0,
+        expect.stringMatching(/^Created the token greenhouse \(\w+\)\.\n$/),
+      ]);
+      const built = { command: service, url: serviceUrl };
+      expect((await postPlant(built, create.stdout.trim(), 1)).status).toBe(200);
+      const show = runCommand(
+        [
+          'node_modules/typeorm/cli.js',
+          '-d',
+          join(ROOT, 'dist/database/data-source.js'),
+          'migration:show',
+        ],
+        env,
+      );
+      expect(await show.exit()).toBe(0);
+      expect(show.stdout).toContain('[X] 1 CreatePlants');
+      await stop(built);
+    } finally {
+      await end(service);
+    }
+    expect(service.stdout + service.stderr).not.toContain(PASSWORD);
+    expect(service.stdout + service.stderr).not.toContain(encodeURIComponent(PASSWORD));
+  });
+
+  it('with a wrong password, the start ends in one line, which does not repeat it', async () => {
+    const service = runService({ DATABASE_URL: url(), PGPASSWORD: 'hunter2' });
+    expect(await service.exit()).toBe(1);
+    expect(service.stderr).toMatch(
+      /^The database at 127\.0\.0\.1:\d+\/garden cannot be used: .*28P01.*\n$/,
+    );
+    expect(service.stdout + service.stderr).not.toContain('hunter2');
+  });
+});

@@ -1,0 +1,119 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { readConfig } from '../../src/config/config.js';
+import type { DatabaseConfig } from '../../src/config/config.js';
+import { databaseOptions } from '../../src/database/database-options.js';
+import { migrate, prepareDatabase } from '../../src/database/prepare-database.js';
+import { runInProcess } from '../setup/service/cli.js';
+import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
+
+// On a server, other tests migrate in the same database, which has one lock; prepareDatabase waits for it.
+describe('migrations', () => {
+  let database: TestDatabase;
+  let config: DatabaseConfig;
+
+  beforeEach(async () => {
+    database = await openTestDatabase();
+    config = { ...readConfig({}).database, url: database.url };
+  });
+  afterEach(() => database.close());
+
+  const tables = () =>
+    database.query<{ name: string }>(
+      'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1',
+    );
+
+  it('run once, however many replicas start at the same time', async () => {
+    await Promise.all(Array.from({ length: 5 }, () => prepareDatabase(config, () => undefined)));
+    expect(await database.query('SELECT name FROM migrations ORDER BY id')).toEqual([
+      { name: 'CreatePlants1763600000000' },
+      { name: 'CreateAccessTokens1763600100000' },
+    ]);
+    expect(await migrate(config, () => undefined, 60_000)).toEqual([]);
+  });
+
+  it.each([
+    ['0A000', 'advisory locks are not yet implemented'],
+    ['42883', 'unknown function: pg_try_advisory_xact_lock()'],
+  ])('run with a warning where advisory locks are missing (%s)', async (sqlstate, message) => {
+    await database.query(
+      `CREATE FUNCTION pg_try_advisory_xact_lock(bigint) RETURNS boolean LANGUAGE plpgsql AS
+       $$ BEGIN RAISE EXCEPTION '${message}' USING ERRCODE = '${sqlstate}'; END $$`,
+    );
+    // With the schema of Postgres in second place, this function hides its namesake.
+    await database.set('search_path', 'public, pg_catalog');
+    const messages: string[] = [];
+    await prepareDatabase(config, (line) => messages.push(line));
+    expect(messages).toEqual([
+      expect.stringMatching(/^The database has no advisory locks, .* run one at a time, /),
+    ]);
+    expect(messages[0]).toContain(message);
+    expect(await tables()).toHaveLength(3);
+  });
+
+  it('make no second tables when a setting leads to another schema, unless the address says so', async () => {
+    const prepare = (url: string) => prepareDatabase({ ...config, url }, () => undefined);
+    await prepare(config.url);
+    await database.query('CREATE SCHEMA other');
+    await database.set('search_path', 'other');
+    await expect(prepare(config.url)).rejects.toThrow(
+      /cannot be used: its search_path leads to the schema other, but the tables of a Plant Store are in the schema public\. Set search_path to that one; .+ \?options=-c%20search_path%3Dother /,
+    );
+    expect(await database.query(`SELECT to_regclass('other.plants') AS plants`)).toEqual([
+      { plants: null },
+    ]);
+    const url = new URL(config.url.replace('@/', '@placeholder/'));
+    url.searchParams.set('options', '-c search_path=other');
+    await prepare(url.href.replace('placeholder', ''));
+    expect(await database.query('SELECT 1 FROM other.plants')).toEqual([]);
+  });
+
+  it('are refused where search_path names no schema', async () => {
+    await database.set('search_path', 'nowhere');
+    await expect(prepareDatabase(config, () => undefined)).rejects.toThrow(
+      'cannot be used: no schema has been selected to create in (3F000); search_path names no schema that exists',
+    );
+  });
+
+  it('distribute nothing on a database without Citus, and say so', async () => {
+    const { exitCode, stderr } = await runInProcess(['migrate', '--distribute'], {
+      DATABASE_URL: database.url,
+    });
+    expect(stderr).toMatch(/^The table plants was not distributed: .* no extension citus\./);
+    expect(exitCode).toBe(1);
+  });
+
+  it('make the schema that the entities describe, with named constraints', async () => {
+    await prepareDatabase(config, () => undefined);
+    const dataSource = await new DataSource(databaseOptions(config)).initialize();
+    try {
+      const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
+      expect(upQueries.map(({ query }) => query)).toEqual([]);
+    } finally {
+      await dataSource.destroy();
+    }
+    const constraints = await database.query<{ name: string }>(
+      `SELECT conname AS name FROM pg_constraint
+       WHERE contype IN ('p', 'u', 'f', 'c') AND connamespace = current_schema()::regnamespace
+         AND conrelid <> 'migrations'::regclass
+       ORDER BY 1`,
+    );
+    expect(constraints.map(({ name }) => name)).toEqual([
+      'access_tokens_hash_key',
+      'access_tokens_pkey',
+      'plants_pkey',
+    ]);
+  });
+
+  it('can be reverted', async () => {
+    await prepareDatabase(config, () => undefined);
+    const dataSource = await new DataSource(databaseOptions(config)).initialize();
+    try {
+      await dataSource.undoLastMigration();
+      await dataSource.undoLastMigration();
+    } finally {
+      await dataSource.destroy();
+    }
+    expect(await tables()).toEqual([{ name: 'migrations' }]);
+  });
+});

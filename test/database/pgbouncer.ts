@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findFreePorts } from '../setup/service/ports.js';
+import type { PostgresServer } from '../setup/database/postgres-server.js';
+import { findUser } from '../setup/service/program.js';
+
+/** A PgBouncer in transaction mode in front of a server. */
+export async function startPgBouncer(
+  server: PostgresServer,
+): Promise<{ url: string; close(): Promise<void> }> {
+  const dir = await mkdtemp(join(tmpdir(), 'plant-store-bouncer-'));
+  const user = await findUser();
+  const [port] = (await findFreePorts(1)) as [number];
+  const config = join(dir, 'pgbouncer.ini');
+  await writeFile(join(dir, 'users.txt'), '"plants" ""\n');
+  await writeFile(
+    config,
+    `[databases]
+plants_test = host=127.0.0.1 port=${server.port}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = trust
+auth_file = ${join(dir, 'users.txt')}
+pool_mode = transaction
+default_pool_size = 4
+`,
+  );
+  if (user.uid !== undefined) {
+    for (const path of [dir, config, join(dir, 'users.txt')]) await chown(path, user.uid, user.gid);
+  }
+  const bouncer = spawn('/usr/sbin/pgbouncer', [config], {
+    ...user,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const exited = once(bouncer, 'close');
+  for await (const chunk of bouncer.stderr) {
+    if (String(chunk).includes('process up')) break;
+  }
+  bouncer.stderr.resume();
+  return {
+    url: `postgres://plants@127.0.0.1:${port}/plants_test`,
+    async close() {
+      bouncer.kill('SIGTERM');
+      await exited;
+      await rm(dir, { recursive: true });
+    },
+  };
+}

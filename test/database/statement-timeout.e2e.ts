@@ -1,0 +1,61 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { startService, type TestService } from '../setup/service/service.js';
+import { until } from '../setup/time/until.js';
+
+const POOL_SIZE = 4;
+
+describe('while another session has locked the plants', () => {
+  let service: TestService;
+  let locker: pg.Client;
+
+  beforeAll(async () => {
+    service = await startService({
+      DATABASE_TIMEOUT_MS: '1000',
+      DATABASE_POOL_SIZE: String(POOL_SIZE),
+      DATABASE_BATCHES: '3',
+      DATABASE_BATCH_SIZE: '5',
+    });
+  });
+  beforeEach(async () => {
+    locker = new pg.Client({ connectionString: service.database.url });
+    await locker.connect();
+    await locker.query('BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE');
+  });
+  afterEach(() => locker.end());
+  afterAll(() => service.close());
+
+  /** The sessions of the service: the state of each. */
+  const sessions = () =>
+    service.database.query<{ pid: number; waits: boolean }>(
+      `SELECT pid, wait_event_type IS NOT DISTINCT FROM 'Lock' AS waits FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'plant-store' AND backend_type = 'client backend'`,
+    );
+
+  let id = 0;
+  const post = async () => (await service.post(`{"id":${++id},"name":"a"}`)).status;
+
+  it('a statement that timed out does not wait at the server any more', async () => {
+    expect(await post()).toBe(503);
+    await until(async () => (await sessions()).every(({ waits }) => !waits));
+  });
+
+  it('a hundred clients use no more sessions than the pool has', async () => {
+    let most = 0;
+    let refused = 0;
+    const client = async () => {
+      while (refused < 400) {
+        expect(await post()).toBe(503);
+        refused++;
+      }
+    };
+    const clients = Promise.all(Array.from({ length: 100 }, client));
+    while (refused < 400) {
+      most = Math.max(most, (await sessions()).length);
+    }
+    await clients;
+    expect(most).toBeLessThanOrEqual(POOL_SIZE);
+    await locker.query('ROLLBACK');
+    expect(await post()).toBe(200);
+  });
+});

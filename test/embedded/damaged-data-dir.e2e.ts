@@ -1,0 +1,185 @@
+import { execFile } from 'node:child_process';
+import { chmod, chown, cp, mkdir, rm, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { mountSmallDisk, type SmallDisk } from '../faults/disk.js';
+import { attempt, attemptProgram, endAttempts, reasonOf } from '../start/attempts.js';
+import { runInProcess } from '../setup/service/cli.js';
+import { ROOT } from '../setup/service/command.js';
+import { makeCluster, makeDataDir, removeDataDir } from './data-dir.js';
+
+const MAIN = 'dist/main.js';
+
+afterEach(endAttempts);
+
+describe('a data folder that cannot be used', () => {
+  let dataDir: string;
+
+  beforeEach(async () => {
+    dataDir = await makeDataDir();
+    await makeCluster(dataDir);
+  });
+  afterEach(() => removeDataDir(dataDir));
+
+  /** Expects the same message from two programs: a start that fails neither repairs nor damages the folder. */
+  async function expectOneLine(line: string) {
+    const service = attempt([MAIN], { PORT: '0', DATA_DIR: dataDir });
+    expect(await service.exit()).toBe(1);
+    expect(reasonOf(service)).toBe(`${line}\n`);
+    expect(await runInProcess(['token', 'list'], { DATA_DIR: dataDir })).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: `${line}\n`,
+    });
+  }
+
+  const cannotStart = (postgres: string, reason: string) =>
+    `The embedded Postgres cannot start in ${postgres}: ${reason}. Mend that, restore a copy of the folder, or move it away to start with an empty database.`;
+
+  const damage: [
+    kind: string,
+    spoil: (postgres: string) => Promise<unknown>,
+    reason: (postgres: string) => string,
+  ][] = [
+    [
+      'without PG_VERSION',
+      (postgres) => rm(join(postgres, 'PG_VERSION')),
+      (postgres) =>
+        `"${postgres}" is not a valid data directory (File "${postgres}/PG_VERSION" is missing)`,
+    ],
+    [
+      'of another version',
+      (postgres) => writeFile(join(postgres, 'PG_VERSION'), '15\n'),
+      () =>
+        'database files are incompatible with server (The data directory was initialized by PostgreSQL version 15, which is not compatible with this version 18.4)',
+    ],
+    [
+      'with a pg_control that is cut short',
+      (postgres) => truncate(join(postgres, 'global/pg_control'), 100),
+      () => 'could not read file "global/pg_control": read 100 of 296',
+    ],
+    [
+      'that is empty',
+      async (postgres) => {
+        await rm(postgres, { recursive: true });
+        await mkdir(postgres);
+      },
+      (postgres) =>
+        `postgres: could not access the server configuration file "${postgres}/postgresql.conf": No such file or directory`,
+    ],
+  ];
+
+  it.each(damage)(
+    'a database %s: the message is one line, and the files stay as they are',
+    async (_kind, spoil, reason) => {
+      const postgres = join(dataDir, 'postgres');
+      await spoil(postgres);
+      await expectOneLine(cannotStart(postgres, reason(postgres)));
+    },
+  );
+
+  it('a database that PGlite wrote, as earlier versions did: the message says what to do', async () => {
+    const postgres = join(dataDir, 'postgres');
+    await cp('test/fixtures/pglite-pg_control', join(postgres, 'global/pg_control'));
+    await expectOneLine(
+      `${postgres} was written by PGlite, the embedded database of an earlier version, which Postgres cannot read. Move it away to start with an empty database; docs/embedded-postgres.md says how to move its plants.`,
+    );
+  });
+
+  it('a database that is a file: the message is one line', async () => {
+    const postgres = join(dataDir, 'postgres');
+    await rm(postgres, { recursive: true });
+    await writeFile(postgres, 'x');
+    await expectOneLine(
+      `${postgres} is not a folder. Move it away, or set DATA_DIR to another folder.`,
+    );
+  });
+
+  it('a database whose catalog is damaged: the message is one line that names the folder', async () => {
+    const tables = join(dataDir, 'postgres/base/5');
+    // pg_attrdef_adrelid_adnum_index, which nothing reads before the migrations.
+    await writeFile(join(tables, '2656'), Buffer.alloc(16_384, 0xaa));
+    await expectOneLine(
+      `The database at ${dataDir} cannot be used: invalid page in block 0 of relation "base/5/2656" (XX001); its files are damaged, restore a backup`,
+    );
+  });
+
+  it('a socket that is a folder: the message is one line', async () => {
+    await mkdir(join(dataDir, 'postgres/.s.PGSQL.5432'));
+    const service = attempt([MAIN], { PORT: '0', DATA_DIR: dataDir });
+    expect(await service.exit()).toBe(1);
+    expect(reasonOf(service)).toMatch(
+      /^The embedded Postgres cannot start in .*: could not create any Unix-domain sockets\. .*\n$/,
+    );
+  });
+
+  const user = process.getuid!();
+  // The rights of files do not restrict the superuser.
+  const asAnotherUser = user === 0 ? ['setpriv', '--reuid=65534', '--clear-groups'] : [];
+  const startAsAnotherUser = (dataDir: string) => {
+    const [program, ...args] = [...asAnotherUser, process.execPath, join(ROOT, MAIN)];
+    // Coverage is off, because the other user cannot write to its folder.
+    const env = { PORT: '0', DATA_DIR: dataDir, NODE_V8_COVERAGE: '' };
+    return attemptProgram(program, args, env);
+  };
+
+  it('a data folder that this user cannot write: the message names it', async () => {
+    if (user === 0) await promisify(execFile)('chown', ['-R', '65534', dataDir]);
+    // Root owns the folder above, where this user cannot make one.
+    const path = join(dataDir, 'closed', 'data');
+    await mkdir(join(dataDir, 'closed'), { mode: 0o555 });
+    const service = startAsAnotherUser(path);
+    expect(await service.exit()).toBe(1);
+    expect(reasonOf(service)).toBe(
+      `${path} cannot be written (EACCES). Set DATA_DIR to a folder of your own.\n`,
+    );
+  });
+
+  it('a file of the database that this user cannot read: the message names it', async () => {
+    if (user === 0) await promisify(execFile)('chown', ['-R', '65534', dataDir]);
+    const path = join(dataDir, 'postgres/global/pg_control');
+    await chmod(path, 0o200);
+    const service = startAsAnotherUser(dataDir);
+    expect(await service.exit()).toBe(1);
+    expect(reasonOf(service)).toMatch(
+      /^The embedded Postgres cannot start in .* could not open file ".*\/global\/pg_control": Permission denied\. .*\n$/,
+    );
+  });
+
+  // Only root can give folders to other users.
+  (user === 0 ? it : it.skip).each([
+    ['the data folder', ''],
+    ['the folder of the database', 'postgres'],
+  ])('%s belongs to another user: the message names both', async (_what, folder) => {
+    const path = join(dataDir, folder);
+    await chown(path, 12_345, 12_345);
+    await expectOneLine(
+      `${path} belongs to another user (uid 12345). Start as that user, give it to yours (chown -R ${process.geteuid!()}), or set DATA_DIR to a folder of your own.`,
+    );
+  });
+});
+
+const probe = await mountSmallDisk('1m');
+await probe?.close();
+(probe === undefined ? describe.skip : describe)('a full disk', () => {
+  let disk: SmallDisk;
+
+  beforeAll(async () => {
+    disk = (await mountSmallDisk('20m'))!;
+  });
+  afterAll(() => disk.close());
+
+  it.each([
+    ['without room for a database', () => Promise.resolve()],
+    ['without a free byte', () => disk.fill()],
+  ])('%s: the message says so', async (_kind, prepare) => {
+    const dataDir = join(disk.folder, 'data');
+    await prepare();
+    const service = attempt([MAIN], { PORT: '0', DATA_DIR: dataDir });
+    expect(await service.exit()).toBe(1);
+    expect(reasonOf(service)).toBe(
+      `The disk of ${dataDir} is full. Free some space, or set DATA_DIR to a folder on another disk.\n`,
+    );
+  });
+});

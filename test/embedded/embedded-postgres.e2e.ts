@@ -1,0 +1,298 @@
+import { execFile } from 'node:child_process';
+import { existsSync, globSync, lstatSync } from 'node:fs';
+import { chmod, cp, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { readConfig } from '../../src/config/config.js';
+import { DataDirInUseError } from '../../src/database/embedded/embedded-postgres.js';
+import { joinDatabase, openDatabase, type OpenDatabase } from '../../src/database/open-database.js';
+import { attempt, endAttempts } from '../start/attempts.js';
+import { end, runService, urlOf } from '../setup/service/built-service.js';
+import { ROOT, runCommand, runProgram, type Command } from '../setup/service/command.js';
+import { makeDataDir, removeDataDir } from './data-dir.js';
+import { fetchDocumented } from '../setup/http/fetch-documented.js';
+import { METRICS_SETTING } from '../setup/service/metrics.js';
+import { isRunning } from '../setup/service/processes.js';
+import { until } from '../setup/time/until.js';
+
+const MAIN = 'dist/main.js';
+const CLI = 'dist/cli.js';
+
+let dataDir: string;
+let resources: AsyncDisposableStack;
+
+beforeEach(async () => {
+  dataDir = await makeDataDir();
+  resources = new AsyncDisposableStack();
+  resources.defer(() => removeDataDir(dataDir));
+});
+afterEach(async () => {
+  endAttempts();
+  await resources.disposeAsync();
+});
+
+const start = (env: Record<string, string> = {}): Command => {
+  const service = runService({ DATA_DIR: dataDir, ...env });
+  resources.defer(() => end(service));
+  return service;
+};
+
+const configOf = (startTimeout = 60_000) => ({
+  ...readConfig({}).database,
+  dataDir,
+  startTimeout,
+});
+
+const silent = () => undefined;
+
+async function open(opening: Promise<OpenDatabase>): Promise<OpenDatabase> {
+  const database = await opening;
+  resources.defer(() => database.close());
+  return database;
+}
+
+/** Connects as another program does beside the service. */
+async function connect(dir = dataDir): Promise<pg.Client> {
+  const client = new pg.Client({ host: join(dir, 'postgres'), user: 'postgres' });
+  // The service ends its Postgres, with this connection.
+  client.on('error', () => undefined);
+  await client.connect();
+  resources.defer(() => client.end());
+  return client;
+}
+
+/** The process of Postgres on the data folder. */
+const postgresPid = async () =>
+  Number((await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]);
+
+const post = async (service: Command, id: number, name = 'a') => {
+  const [, token] = await service.waitFor(/Token +(\S+)/);
+  return fetchDocumented(`${await urlOf(service)}/plants`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ id, name }),
+  });
+};
+
+/** Two plants of one id differ, so the second one is refused if the first one is stored. */
+const expectStored = async (service: Command, id: number) =>
+  expect(await (await post(service, id, 'another')).json()).toMatchObject({ error: 40006 });
+
+it('is durable', async () => {
+  await open(openDatabase(configOf(), silent));
+  const client = await connect();
+  for (const name of ['fsync', 'full_page_writes', 'synchronous_commit', 'data_checksums']) {
+    const { rows } = await client.query<Record<string, string>>(`SHOW ${name}`);
+    expect(rows).toEqual([{ [name]: 'on' }]);
+  }
+});
+
+describe('the folder', () => {
+  it('and all in it are closed to other users, whatever the mode of the folder and the umask', async () => {
+    await chmod(dataDir, 0o755);
+    const command = ['-c', 'umask 000; exec "$0" "$@"', process.execPath, join(ROOT, MAIN)];
+    const env = { DATA_DIR: dataDir, PORT: '0', ...METRICS_SETTING };
+    const service = runProgram('/bin/sh', command, env);
+    resources.defer(() => end(service));
+    expect((await post(service, 1)).status).toBe(200);
+    // Postgres renames files while the folder is read.
+    const modeOf = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.mode ?? 0;
+    const paths = [dataDir, ...globSync('**', { cwd: dataDir }).map((path) => join(dataDir, path))];
+    expect(paths.length).toBeGreaterThan(900);
+    expect(paths.filter((path) => (modeOf(path) & 0o077) !== 0)).toEqual([]);
+  });
+
+  it('is all that leads to it: it listens on no address', async () => {
+    await open(openDatabase(configOf(), silent));
+    const { rows } = await (await connect()).query('SHOW listen_addresses');
+    expect(rows).toEqual([{ listen_addresses: '' }]);
+  });
+
+  it('may have a path that is too long for a socket', async () => {
+    const longDir = join(dataDir, 'a', 'x'.repeat(120));
+    const temporary = join(dataDir, 'tmp');
+    await mkdir(temporary);
+    const env = { DATA_DIR: longDir, TMPDIR: temporary };
+    const service = start(env);
+    expect((await post(service, 1)).status).toBe(200);
+    const list = runCommand([CLI, 'token', 'list'], env);
+    expect(await list.exit()).toBe(0);
+    const second = attempt([MAIN], { PORT: '0', ...env });
+    expect(await second.exit()).toBe(1);
+    expect(second.stderr).toContain(`${longDir} is in use by another Plant Store`);
+    service.process.kill('SIGTERM');
+    expect(await service.exit()).toBe(0);
+    expect(await readdir(temporary)).toEqual([]);
+  });
+
+  it('is not taken for a database after a first start that was interrupted', async () => {
+    const left = join(dataDir, 'postgres.unfinished');
+    await mkdir(left);
+    await writeFile(join(left, 'PG_VERSION'), '18\n');
+    await open(openDatabase(configOf(), silent));
+    expect(existsSync(left)).toBe(false);
+    await connect();
+  });
+
+  const closeAndReopen = async (meanwhile: (postgres: string) => Promise<unknown>) => {
+    const first = await openDatabase(configOf(), silent);
+    const postgres = join(dataDir, 'postgres');
+    await cp(join(postgres, 'postmaster.pid'), join(dataDir, 'postmaster.pid'));
+    await first.close();
+    await meanwhile(postgres);
+    await open(openDatabase(configOf(), silent));
+    await connect();
+  };
+
+  it('starts although a killed container left the number of a process that is another program by now', () =>
+    closeAndReopen(async (postgres) => {
+      const text = await readFile(join(dataDir, 'postmaster.pid'), 'utf8');
+      const other = text.replace(/^\d+/, String(process.pid));
+      await writeFile(join(postgres, 'postmaster.pid'), other);
+    }));
+
+  it('starts although a full disk left an empty postmaster.pid, and a kill the lock of a socket', () =>
+    closeAndReopen(async (postgres) => {
+      await writeFile(join(postgres, 'postmaster.pid'), '');
+      await writeFile(join(postgres, '.s.PGSQL.5432.lock'), `${process.pid}\n`);
+    }));
+
+  // Only root runs Postgres as another user.
+  (process.getuid!() === 0 ? it : it.skip)('may be a copy that root restored', () =>
+    closeAndReopen((postgres) => promisify(execFile)('chown', ['-R', 'root', postgres])),
+  );
+});
+
+describe('it ends with its service', () => {
+  it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
+    'that %s ends, and the next one has its plants',
+    async (signal) => {
+      const service = start();
+      expect((await post(service, 7)).status).toBe(200);
+      const pid = await postgresPid();
+      service.process.kill(signal);
+      await service.exit();
+      await until(() => !isRunning(pid));
+      await expectStored(start(), 7);
+    },
+  );
+
+  it('even if it does not react any more', async () => {
+    const service = start();
+    expect((await post(service, 1)).status).toBe(200);
+    const pid = await postgresPid();
+    process.kill(pid, 'SIGSTOP');
+    service.process.kill('SIGTERM');
+    expect(await service.exit()).toBe(0);
+    expect(isRunning(pid)).toBe(false);
+    await expectStored(start(), 1);
+  });
+
+  it('and not before: Ctrl+C in its terminal does not reach it', async () => {
+    const service = start();
+    await urlOf(service);
+    const pid = String(await postgresPid());
+    const { stdout } = await promisify(execFile)('ps', ['-o', 'pgid=', '-p', pid]);
+    const own = await promisify(execFile)('ps', ['-o', 'pgid=', '-p', String(service.process.pid)]);
+    expect(Number(stdout)).not.toBe(Number(own.stdout));
+  });
+});
+
+it('is started again when it was killed, with its plants', async () => {
+  const service = start();
+  expect((await post(service, 1)).status).toBe(200);
+  const pid = await postgresPid();
+  process.kill(pid, 'SIGKILL');
+  // Until then, its processes may still respond.
+  await service.waitFor(/The embedded Postgres ended/);
+  await until(async () => (await post(service, 2)).status === 200);
+  await expectStored(service, 1);
+  expect(await postgresPid()).not.toBe(pid);
+});
+
+it('serves any number of other programs, whatever they do in their sessions', async () => {
+  const service = start();
+  expect((await post(service, 1)).status).toBe(200);
+  const clients = await Promise.all(Array.from({ length: 50 }, () => connect()));
+  for (const client of clients) {
+    await client.query('SET search_path = pg_temp');
+    await client.query("SET default_transaction_read_only = on; PREPARE ids AS SELECT 'x'");
+    await client.query('BEGIN');
+  }
+  expect((await post(service, 2)).status).toBe(200);
+  const { rows } = await clients[0]!.query('SELECT id FROM public.plants ORDER BY id');
+  expect(rows).toEqual([{ id: '1' }, { id: '2' }]);
+});
+
+describe('a folder that another process has open', () => {
+  it('is refused to a second service, with the process that has it', async () => {
+    await open(openDatabase(configOf(), silent));
+    const second = openDatabase(configOf(), silent);
+    await expect(second).rejects.toBeInstanceOf(DataDirInUseError);
+    await expect(second).rejects.toThrow(
+      `${dataDir} is in use by another Plant Store, whose Postgres is process ${await postgresPid()}. Stop that one, or set DATA_DIR to another folder.`,
+    );
+  });
+
+  it('is given up by a service that is stopped while it waits', async () => {
+    const command = await open(joinDatabase(configOf()));
+    const service = start();
+    await service.waitFor(/Opening the embedded Postgres/);
+    service.process.kill('SIGTERM');
+    expect(await service.exit()).toBe(0);
+    expect(service.stdout).toContain('The Plant Store has stopped.');
+    await command.close();
+  });
+
+  it('is joined by a command if a service has it', async () => {
+    const service = await open(openDatabase(configOf(), silent));
+    const command = await joinDatabase(configOf());
+    expect(command.config).toEqual(service.config);
+    await command.close();
+    await connect();
+  });
+
+  it.each([openDatabase, joinDatabase])(
+    'is waited for while a command has it (%p)',
+    async (openAgain) => {
+      const command = await open(joinDatabase(configOf()));
+      await expect(openAgain(configOf(0), silent)).rejects.toBeInstanceOf(DataDirInUseError);
+      const waiting = openAgain(configOf(), silent);
+      await command.close();
+      await open(waiting);
+    },
+  );
+
+  it('is opened by one of several services that start at once', async () => {
+    const services = Array.from({ length: 4 }, () => start());
+    const outcomes = await Promise.all(
+      services.map((service) =>
+        urlOf(service).then(
+          () => 'serves',
+          () => 'refused',
+        ),
+      ),
+    );
+    expect(outcomes.toSorted()).toEqual(['refused', 'refused', 'refused', 'serves']);
+    const refused = services.filter((_, i) => outcomes[i] === 'refused');
+    for (const service of refused) {
+      expect(await service.exit()).toBe(1);
+      expect(service.stderr).toContain(`${dataDir} is in use by another Plant Store`);
+    }
+  });
+
+  it('is opened by one command after the other when no service runs', async () => {
+    const commands = Array.from({ length: 3 }, (_, i) =>
+      runCommand([CLI, 'token', 'create', `name ${i}`], { DATA_DIR: dataDir }),
+    );
+    expect(await Promise.all(commands.map((command) => command.exit()))).toEqual([0, 0, 0]);
+  });
+
+  it('is used by a service and a command that start at once', async () => {
+    const command = runCommand([CLI, 'token', 'list'], { DATA_DIR: dataDir });
+    await urlOf(start());
+    expect(await command.exit()).toBe(0);
+  });
+});

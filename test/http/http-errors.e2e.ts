@@ -1,0 +1,397 @@
+import { on, once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { generateAccessToken } from '../../src/auth/access-token.js';
+import type { ServiceError } from '../../src/errors/service-error.js';
+import type * as RefuseBadRequest from '../../src/http/refuse-bad-request.js';
+import { openConnection, plantHead, readResponses, sendRaw } from '../setup/http/raw-http.js';
+import { useResources } from '../setup/jest/resources.js';
+import { holdServiceTimers, type HeldTimers } from '../setup/service/service-timers.js';
+import { startService, type TestService } from '../setup/service/service.js';
+import { runInThread } from './thread.js';
+
+describe('a request that is not valid HTTP, or that Node would refuse by itself, gets an Error', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.close());
+
+  it.each([
+    [
+      'the version HTTP/2.0 in a request of HTTP/1.1',
+      'POST /plants HTTP/2.0\r\nHost: x\r\n\r\n',
+      400,
+      40000,
+    ],
+    [
+      'an unknown expectation in addition to the known one',
+      'POST /plants HTTP/1.1\r\nHost: x\r\nExpect: 100-continue, tea\r\n\r\n',
+      417,
+      41700,
+    ],
+    ['no HTTP', 'hello\r\n\r\n', 400, 40000],
+    ['HTTP/2 without negotiation', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 40000],
+    ['an unknown method', 'BREW /plants HTTP/1.1\r\nHost: x\r\n\r\n', 400, 40000],
+    ['a broken header', 'POST /plants HTTP/1.1\r\nHost x\r\n\r\n', 400, 40000],
+    ['no Host', 'POST /plants HTTP/1.1\r\n\r\n', 400, 40000],
+    [
+      'two values of Content-Length',
+      'POST /plants HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
+      400,
+      40000,
+    ],
+    [
+      'Content-Length and Transfer-Encoding',
+      'POST /plants HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+      400,
+      40000,
+    ],
+    [
+      'headers beyond 16 KiB',
+      `POST /plants HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+      431,
+      43100,
+    ],
+    [
+      'a target beyond 16 KiB',
+      `POST /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+      431,
+      43100,
+    ],
+    [
+      'an unknown expectation',
+      'POST /plants HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n',
+      417,
+      41700,
+    ],
+    ['a request for a tunnel', 'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n', 404, 40400],
+    ...['gzip, chunked', 'chunked, chunked', 'gzip', 'identity', 'x'].map(
+      (coding): [string, string, number, number] => [
+        `the transfer coding ${coding}`,
+        `POST /plants HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ${coding}\r\n\r\n0\r\n\r\n`,
+        400,
+        40000,
+      ],
+    ),
+    ['a target without a path', 'GET http:// HTTP/1.1\r\nHost: x\r\n\r\n', 400, 40000],
+  ])('%s', async (_kind, bytes, status, error) => {
+    const response = await sendRaw(service.port, bytes);
+    expect(response.status).toBe(status);
+    expect(response.headers).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      'x-content-type-options': 'nosniff',
+    });
+    expect(JSON.parse(response.body)).toEqual({ error, message: expect.any(String) });
+  });
+
+  it('a request with an unknown expectation keeps the id that its client gave it', async () => {
+    const lines = ['Host: x', 'Expect: tea', 'X-Request-Id: order-1'];
+    const head = ['POST /plants HTTP/1.1', ...lines].join('\r\n');
+    const response = await sendRaw(service.port, `${head}\r\n\r\n`);
+    expect(response).toMatchObject({ status: 417, headers: { 'x-request-id': 'order-1' } });
+  });
+
+  const head = (lines: string[]) =>
+    plantHead(service.token, ['Content-Type: application/json', ...lines]);
+
+  it('header fields of nearly 16 KiB are accepted', async () => {
+    const bytes = `GET /health/live HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(16_000)}\r\n\r\n`;
+    expect(await sendRaw(service.port, bytes)).toMatchObject({ status: 200 });
+  });
+
+  it('a token after five hundred header fields is read', async () => {
+    const others = Array.from({ length: 500 }, (_, i) => `X${i}: 1`);
+    const bytes = head([]).replace('Authorization:', [...others, '$&'].join('\r\n'));
+    const response = await sendRaw(service.port, bytes);
+    expect(JSON.parse(response.body)).toMatchObject({ error: 40001 });
+  });
+
+  it('a chunk extension that is too large is 40000, because it is no header field', async () => {
+    const chunk = `1;${'x'.repeat(20_000)}\r\na\r\n`;
+    const response = await sendRaw(service.port, head(['Transfer-Encoding: chunked']) + chunk);
+    expect(JSON.parse(response.body)).toMatchObject({ error: 40000 });
+  });
+
+  it('a body whose chunks are broken is 40000', async () => {
+    const response = await sendRaw(service.port, head(['Transfer-Encoding: chunked']) + 'zz\r\n');
+    expect(JSON.parse(response.body)).toMatchObject({ error: 40000 });
+  });
+
+  it('a body with Transfer-Encoding: gzip is not stored as if it were plain', async () => {
+    const body = '{"id":12,"name":"a"}';
+    const response = await sendRaw(
+      service.port,
+      head(['Transfer-Encoding: gzip, chunked']) +
+        `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+    );
+    expect(response).toMatchObject({ status: 400, headers: { connection: 'close' } });
+    expect(await service.storedPlants()).not.toContainEqual(expect.objectContaining({ id: '12' }));
+  });
+
+  it('two Authorization header fields are 40101, even if the first one is valid', async () => {
+    const lines = [`Authorization: Bearer ${service.token}`, 'Content-Length: 0'];
+    const response = await sendRaw(service.port, head(lines));
+    expect(JSON.parse(response.body)).toMatchObject({ error: 40101 });
+  });
+
+  it('garbage after a completed request gets an Error of its own', async () => {
+    const socket = await openConnection(service.port);
+    socket.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n');
+    await readResponses(socket, 1);
+    socket.write('garbage\r\n\r\n');
+    const [response] = await readResponses(socket, 1);
+    expect(JSON.parse(response!.body)).toMatchObject({ error: 40000 });
+    socket.destroy();
+  });
+
+  it('garbage after a request in flight does not replace its response', async () => {
+    for (const garbage of ['garbage\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n']) {
+      const socket = await openConnection(service.port);
+      const body = '{"id":5,"name":"a"}';
+      socket.write(head([`Content-Length: ${body.length}`]) + body + garbage);
+      const [first, second] = await readResponses(socket);
+      expect(first).toMatchObject({ status: 200, body: '{"name":"a"}' });
+      expect(JSON.parse(second!.body)).toMatchObject({ error: expect.any(Number) });
+      expect(second!.headers['connection']).toBe('close');
+    }
+  });
+
+  it('a request gets one response, even if its body becomes invalid afterwards', async () => {
+    const socket = await openConnection(service.port);
+    socket.write('POST /plants HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
+    expect(await readResponses(socket, 1)).toMatchObject([{ status: 401 }]);
+    socket.on('error', () => undefined);
+    socket.write('zz\r\n');
+    expect(await readResponses(socket)).toEqual([]);
+  });
+
+  it.each([
+    ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 404],
+    ['garbage\r\n\r\n', 400],
+  ])('a reset after %j does not harm the service', async (bytes, status) => {
+    for (let i = 0; i < 20; i++) {
+      const socket = await openConnection(service.port);
+      socket.write(bytes);
+      expect(await readResponses(socket, 1)).toMatchObject([{ status }]);
+      socket.resetAndDestroy();
+    }
+    expect(await service.request('/health/live')).toMatchObject({ status: 200 });
+  });
+
+  it.each(['a, b', 'a b', 'a/c', 'user@a', 'a:b'])('the Host %j is 40000', async (host) => {
+    const response = await sendRaw(
+      service.port,
+      `GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+    );
+    expect(JSON.parse(response.body)).toMatchObject({ error: 40000 });
+  });
+
+  it.each(['a', 'a:80', '127.0.0.1:3000', '[::1]:3000', 'xn--e1afmkfd.example'])(
+    'the Host %j is accepted',
+    async (host) => {
+      const response = await sendRaw(
+        service.port,
+        `GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+      );
+      expect(response.status).toBe(200);
+    },
+  );
+
+  it('HTTP/1.0 needs no Host, and its Expect is ignored', async () => {
+    const body = '{"id":6,"name":"a"}';
+    const request = head([`Content-Length: ${body.length}`, 'Expect: 100-continue']) + body;
+    const response = await sendRaw(
+      service.port,
+      request.replace('HTTP/1.1', 'HTTP/1.0').replace('Host: x\r\n', ''),
+    );
+    expect(response.status).toBe(200);
+  });
+
+  it('the first 16 of many pipelined requests are handled, the next one is refused, and the connection closes', async () => {
+    const socket = await openConnection(service.port);
+    socket.on('error', () => undefined);
+    socket.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(600));
+    const responses = await readResponses(socket);
+    expect(responses.map(({ status }) => status)).toEqual([...Array<number>(16).fill(200), 503]);
+    expect(responses.at(-1)).toMatchObject({
+      headers: { connection: 'close', 'x-request-id': expect.any(String) },
+    });
+    expect(JSON.parse(responses.at(-1)!.body)).toMatchObject({ error: 50301 });
+  });
+
+  it('the refused request is the last one, even if it is also invalid for another reason', async () => {
+    const socket = await openConnection(service.port);
+    socket.on('error', () => undefined);
+    const good = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
+    socket.write(good.repeat(16) + good.replace('Host: x', 'Host: a b') + good);
+    const responses = await readResponses(socket);
+    expect(responses.map(({ status }) => status)).toEqual([...Array<number>(16).fill(200), 400]);
+    expect(responses.at(-1)).toMatchObject({ headers: { connection: 'close' } });
+  });
+
+  it.each([
+    ['whose chunks are broken', ['Transfer-Encoding: chunked'], 'zz\r\n'],
+    ['whose body ends too early', ['Content-Length: 30'], '{"id":'],
+  ])(
+    'a request %s does not replace the responses to the requests before it',
+    async (_how, headers, part) => {
+      const body = '{"id":11,"name":"a"}';
+      const plant = head([`Content-Length: ${body.length}`]) + body;
+      for (let before = 0; before <= 2; before++) {
+        const socket = await openConnection(service.port);
+        socket.end(plant.repeat(before) + head(headers) + part);
+        const responses = await readResponses(socket);
+        expect(responses.map(({ status }) => status)).toEqual([
+          ...Array<number>(before).fill(200),
+          400,
+        ]);
+        expect(responses.at(-1)).toMatchObject({
+          headers: { connection: 'close', 'x-request-id': expect.any(String) },
+        });
+      }
+    },
+  );
+
+  it('a client that closes its side after the request gets its response', async () => {
+    const body = '{"id":7,"name":"a"}';
+    for (let i = 0; i < 5; i++) {
+      const socket = await openConnection(service.port);
+      socket.end(head([`Content-Length: ${body.length}`]) + body);
+      expect(await readResponses(socket)).toMatchObject([{ status: 200 }]);
+    }
+  });
+
+  it('a client that disconnects in the middle of a body does not harm the service', async () => {
+    const socket = await openConnection(service.port);
+    socket.write(head(['Content-Length: 50']) + '{"id":');
+    socket.destroy();
+    expect((await service.post('{"id":1,"name":"a"}')).status).toBe(200);
+  });
+});
+
+describe('a Host that is not valid', () => {
+  const resources = useResources();
+
+  it('is refused in a time that grows no faster than its length', async () => {
+    const refusal = await runInThread(
+      resources,
+      'http/refuse-bad-request.js',
+      ({ refuseBadRequest }: typeof RefuseBadRequest, host: string) => {
+        const request = { httpVersionMajor: 1, httpVersion: '1.1', headers: { host } };
+        let code: number | undefined;
+        const next = (error?: ServiceError) => void (code = error?.code);
+        refuseBadRequest(request as IncomingMessage, {} as ServerResponse, next);
+        return code;
+      },
+      `${'a'.repeat(10_000)}/`,
+    );
+    expect(refusal).toBe(40000);
+  });
+});
+
+describe('a client that is too slow', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService({ REQUEST_TIMEOUT_MS: '300' });
+  });
+  afterAll(() => service.close());
+
+  it.each([
+    ['whose headers never end', () => 'POST /plants HTTP/1.1\r\nHost: x\r\n'],
+    [
+      'whose body never ends',
+      () =>
+        plantHead(service.token, ['Content-Type: application/json', 'Content-Length: 50']) +
+        '{"id":',
+    ],
+  ])('gets 40800 for a request %s', async (_kind, bytes) => {
+    const response = await sendRaw(service.port, bytes());
+    expect(response).toMatchObject({
+      status: 408,
+      headers: { connection: 'close', 'x-request-id': expect.any(String) },
+    });
+    expect(JSON.parse(response.body)).toEqual({ error: 40800, message: expect.any(String) });
+  });
+});
+
+describe('a client that does not read its responses', () => {
+  it('loses its connection', async () => {
+    const service = await startService({ IDLE_TIMEOUT_MS: '300' });
+    const gone = new Promise((resolve) =>
+      service.app.getHttpServer().once('connection', (it: Socket) => it.once('close', resolve)),
+    );
+    const socket = await openConnection(service.port);
+    socket.on('error', () => undefined);
+    socket.pause();
+    socket.write('GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(4));
+    await gone;
+    socket.destroy();
+    await service.close();
+  });
+});
+
+describe('a client that waits for longer than it may be idle', () => {
+  /** Not reached unless a test ends it, however busy the machine is. */
+  const DATABASE_TIMEOUT_MS = 59_999;
+  let service: TestService;
+  let timers: HeldTimers | undefined;
+
+  beforeAll(async () => {
+    service = await startService({
+      IDLE_TIMEOUT_MS: '100',
+      DATABASE_TIMEOUT_MS: String(DATABASE_TIMEOUT_MS),
+    });
+  });
+  afterEach(() => {
+    timers?.restore();
+    service.proxy.restore();
+  });
+  afterAll(() => service.close());
+
+  /** Sends a request, waits until its client was idle twice, ends the time of the database, and reads the response. */
+  const sendAndWait = async (request: string) => {
+    timers = holdServiceTimers(DATABASE_TIMEOUT_MS);
+    service.proxy.freeze();
+    const accepted = once(service.app.getHttpServer(), 'connection') as Promise<[Socket]>;
+    const client = await openConnection(service.port);
+    const [socket] = await accepted;
+    const idle = on(socket, 'timeout', { close: ['close'] });
+    client.write(request);
+    for (let i = 0; i < 2; i++) await idle.next();
+    timers.advance(DATABASE_TIMEOUT_MS);
+    const [response] = await readResponses(client, 1);
+    client.destroy();
+    return response;
+  };
+
+  it('gets its response when the database has had its time', async () => {
+    // From now on, the verdict about the token is cached.
+    expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ status: 200 });
+    const body = '{"id":2,"name":"a"}';
+    const lines = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+    expect(await sendAndWait(plantHead(service.token, lines) + body)).toMatchObject({
+      status: 503,
+      body: expect.stringContaining('50300'),
+    });
+  });
+
+  it('gets it also if its body is not read before the token is looked up', async () => {
+    const lines = ['Content-Type: application/json', 'Content-Length: 1', 'Expect: 100-continue'];
+    expect(await sendAndWait(plantHead(generateAccessToken(), lines))).toMatchObject({
+      status: 503,
+      body: expect.stringContaining('50300'),
+    });
+  });
+
+  it('gets an Error if it is idle itself, in the middle of a request', async () => {
+    const socket = await openConnection(service.port);
+    socket.write(plantHead(service.token, ['Content-Type: application/json', 'Content-Length: 1']));
+    expect(await readResponses(socket, 1)).toMatchObject([{ status: 408 }]);
+    socket.destroy();
+  });
+});

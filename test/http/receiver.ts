@@ -1,0 +1,72 @@
+import { EventEmitter, once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import express, { type Request, type Response } from 'express';
+import { openConnection } from '../setup/http/raw-http.js';
+
+/** A request that arrived, which the test handles itself. */
+export interface Exchange {
+  readonly request: Request;
+  readonly response: Response;
+  /** The client's side of the connection. */
+  readonly client: Socket;
+  /** Everything that the server sends, until it closes the connection. */
+  readonly received: Promise<string>;
+}
+
+/** A server that handles nothing by itself. */
+export interface Receiver {
+  readonly server: Server;
+  readonly port: number;
+  /** Sends bytes on a new connection, and waits for the header of the request. */
+  send(bytes: string): Promise<Exchange>;
+  close(): Promise<void>;
+}
+
+/** @param settings of Express, which `request.app` has */
+export async function startReceiver(settings: Record<string, unknown> = {}): Promise<Receiver> {
+  const arrivals = new EventEmitter();
+  const app = express();
+  for (const [name, value] of Object.entries(settings)) app.set(name, value);
+  app.use((request, response) => void arrivals.emit('request', request, response));
+  const server = createServer(app).on('checkContinue', app);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    server,
+    port,
+    async send(bytes) {
+      const client = await openConnection(port);
+      const received = text(client);
+      // A test that resets the connection does not read it.
+      received.catch(() => undefined);
+      const arrival = once(arrivals, 'request') as Promise<[Request, Response]>;
+      client.write(bytes);
+      const [request, response] = await arrival;
+      return { request, response, client, received };
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** The bytes of a request. */
+export function requestBytes(
+  lines: readonly string[],
+  body = '',
+  start = 'POST / HTTP/1.1',
+): string {
+  return [start, 'Host: x', ...lines, '', body].join('\r\n');
+}
+
+/** The bytes of a body with `Transfer-Encoding: chunked`. */
+export function chunked(pieces: readonly string[]): string {
+  return pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('');
+}
+
+export const CHUNKED = 'Transfer-Encoding: chunked';
+export const LAST_CHUNK = '0\r\n\r\n';

@@ -1,0 +1,222 @@
+import type { Application } from 'express';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openConnection, plantHead, readResponses, sendRaw } from '../setup/http/raw-http.js';
+import { startService, type TestService } from '../setup/service/service.js';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+describe('routing is strict', () => {
+  it.each([
+    '/',
+    '/plants/',
+    '/PLANTS',
+    '/Plants',
+    '/plants/1',
+    '//plants',
+    '/plant',
+    '/%70lants',
+    '/plants%2f',
+    '/%',
+    '/api',
+    '/health',
+    '/docs/nothing',
+    '/openapi.json/',
+  ])('POST %s is 40400, even without a token', async (path) => {
+    const response = await service.request(path, { method: 'POST', body: '{}' });
+    expect(response).toMatchObject({
+      status: 404,
+      body: { error: 40400, message: expect.any(String) },
+    });
+    expect(response.headers.get('www-authenticate')).toBeNull();
+  });
+
+  it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])(
+    '%s /plants is 40500 with Allow, even without a token',
+    async (method) => {
+      const response = await service.request('/plants', { method });
+      expect(response).toMatchObject({ status: 405, body: { error: 40500 } });
+      expect(response.headers.get('allow')).toBe('POST');
+    },
+  );
+
+  it('HEAD /plants is 405 with Allow and without a body', async () => {
+    const response = await service.request('/plants', { method: 'HEAD' });
+    expect(response).toMatchObject({ status: 405, body: '' });
+    expect(response.headers.get('allow')).toBe('POST');
+  });
+
+  it.each(['/docs', '/openapi.json', '/openapi.yaml', '/health/live', '/health/ready', '/metrics'])(
+    'DELETE %s is 40500 with Allow',
+    async (path) => {
+      const response = await service.request(path, { method: 'DELETE' });
+      expect(response).toMatchObject({ status: 405, body: { error: 40500 } });
+      expect(response.headers.get('allow')).toBe('GET, HEAD');
+    },
+  );
+
+  it('a query is ignored', async () => {
+    const response = await service.request('/plants?x=1&access_token=y', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.token}`, 'content-type': 'application/json' },
+      body: '{"id":1,"name":"a"}',
+    });
+    expect(response).toMatchObject({ status: 200 });
+  });
+
+  it('accepts the absolute form of a request target, as RFC 9112 section 3.2.2 requires', async () => {
+    const response = await sendRaw(
+      service.port,
+      'POST http://example.org/plants HTTP/1.1\r\nHost: x\r\n\r\n',
+    );
+    expect(response.status).toBe(401);
+  });
+});
+
+describe('every route needs a token', () => {
+  it('except the routes in this list', async () => {
+    const { router } = service.app.getHttpAdapter().getInstance() as Application;
+    const routes = router.stack
+      .flatMap((layer) => (layer.route === undefined ? [] : [layer.route]))
+      .flatMap(({ path, stack }) => stack.map(({ method }) => ({ method, path })));
+    const open: string[] = [];
+    const closed: string[] = [];
+    for (const { method, path } of routes) {
+      const { status } = await service.request(path, {
+        method: method.toUpperCase(),
+        redirect: 'manual',
+      });
+      (status === 401 ? closed : open).push(`${method} ${path}`);
+    }
+    expect(closed.sort()).toEqual(['get /metrics', 'post /plants']);
+    expect([...new Set(open)].sort()).toEqual([
+      'get /docs',
+      'get /docs/',
+      'get /docs/icon.svg',
+      'get /docs/openapi.json',
+      'get /docs/page.css',
+      'get /docs/page.js',
+      'get /docs/swagger-ui-bundle.js',
+      'get /docs/swagger-ui.css',
+      'get /health/live',
+      'get /health/ready',
+      'get /openapi.json',
+      'get /openapi.yaml',
+    ]);
+  });
+
+  const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+
+  it.each([
+    ['GET', '/', BROWSER],
+    ['HEAD', '/', BROWSER],
+    ['GET', '/?from=bookmark', 'application/json, text/html;q=0.1'],
+  ])(
+    '%s %s redirects a browser to /docs, with a relative address, for proxies with a path prefix',
+    async (method, path, accept) => {
+      const response = await service.request(path, {
+        method,
+        headers: { accept },
+        redirect: 'manual',
+      });
+      expect(response.status).toBe(302);
+      expect(response.headers.get('location')).toBe('docs');
+      expect(response.headers.get('vary')).toBe('Accept');
+      const page = await service.request(path, { headers: { accept } });
+      expect(page).toMatchObject({ status: 200, body: expect.stringContaining('swagger-ui') });
+    },
+  );
+
+  it('GET /docs/ redirects for good, with a relative address, for proxies with a path prefix', async () => {
+    const response = await service.request('/docs/', { redirect: 'manual' });
+    expect(response.status).toBe(308);
+    expect(response.headers.get('location')).toBe('../docs');
+  });
+
+  it.each(['*/*', 'application/json', 'text/html;q=0', 'text/htmlx', ''])(
+    'GET / with Accept %j is 40400 and names /docs',
+    async (accept) => {
+      const response = await service.request('/', { headers: { accept }, redirect: 'manual' });
+      expect(response).toMatchObject({
+        status: 404,
+        body: { error: 40400, message: expect.stringContaining('/docs') },
+      });
+      expect(response.headers.get('vary')).toBe('Accept');
+    },
+  );
+
+  it.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])('%s / is 40400 for a browser', async (method) => {
+    const response = await service.request('/', { method, headers: { accept: BROWSER } });
+    expect(response).toMatchObject({ status: 404, body: { error: 40400 } });
+    expect(response.headers.get('allow')).toBeNull();
+  });
+
+  it.each(['/health/live', '/health/ready'])('%s responds with ok', async (path) => {
+    expect(await service.request(path)).toMatchObject({ status: 200, body: { status: 'ok' } });
+  });
+
+  it('/metrics accepts an ordinary token', async () => {
+    const response = await service.request('/metrics', {
+      headers: { authorization: `Bearer ${service.token}` },
+    });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toContain('text/plain');
+    expect(response.body).toContain('process_cpu_seconds_total');
+  });
+});
+
+describe('a connection', () => {
+  const LIVE = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
+
+  it('may send any number of requests', async () => {
+    const socket = await openConnection(service.port);
+    const statuses: number[] = [];
+    for (let i = 0; i < 150; i++) {
+      socket.write(LIVE.repeat(10));
+      statuses.push(...(await readResponses(socket, 10)).map(({ status }) => status));
+    }
+    socket.destroy();
+    expect(statuses).toEqual(Array(1500).fill(200));
+  });
+
+  // RFC 9110 section 7.8: a server may ignore it. Java's client sends it with its first request.
+  it('stays as it is when a client offers another protocol', async () => {
+    const socket = await openConnection(service.port);
+    const body = '{"id":1,"name":"a"}';
+    const offer = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAEA'];
+    const about = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+    socket.write(plantHead(service.token, [...offer, ...about]) + body);
+    expect(await readResponses(socket, 1)).toMatchObject([{ status: 200 }]);
+    socket.write(LIVE);
+    expect(await readResponses(socket, 1)).toMatchObject([{ status: 200 }]);
+    socket.destroy();
+  });
+});
+
+it('every response forbids a browser to guess its type', async () => {
+  const responses = [
+    await service.post('{"id":2,"name":"a"}'),
+    ...(await Promise.all(
+      ['/health/live', '/openapi.json', '/openapi.yaml', '/docs', '/docs/page.js'].map((path) =>
+        service.request(path),
+      ),
+    )),
+  ];
+  for (const { status, headers } of responses) {
+    expect(status).toBe(200);
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+  }
+});
+
+it('the files of the page are checked for a new version at each visit', async () => {
+  for (const file of ['page.js', 'page.css', 'swagger-ui-bundle.js', 'swagger-ui.css']) {
+    const { status, headers } = await service.request(`/docs/${file}`);
+    expect({ file, status }).toEqual({ file, status: 200 });
+    expect(headers.get('cache-control')).toBe('public, max-age=0');
+    expect(headers.get('last-modified')).toMatch(/ GMT$/);
+  }
+});

@@ -1,0 +1,132 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+// eslint-disable-next-line no-restricted-imports -- `fetch` takes no certificate, and readDocumented checks the responses.
+import { request, type RequestOptions } from 'node:https';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { readDocumented } from '../setup/http/fetch-documented.js';
+import { findFreePorts } from '../setup/service/ports.js';
+import { openConnection } from '../setup/http/raw-http.js';
+import { startService, type TestService } from '../setup/service/service.js';
+import { until } from '../setup/time/until.js';
+
+const HOST = 'plants.example.org';
+
+describe('the TLS site for nginx', () => {
+  let service: TestService;
+  let dir: string;
+  let certificate: Buffer;
+  let close: (() => Promise<void>) | undefined;
+
+  beforeAll(async () => {
+    service = await startService({ TRUSTED_PROXY_HOPS: '1', AUTH_FAILURES_PER_MINUTE: '1' });
+    dir = await mkdtemp(join(tmpdir(), 'plant-store-tls-'));
+    const files = ['-keyout', join(dir, 'privkey.pem'), '-out', join(dir, 'fullchain.pem')];
+    const subject = ['-subj', `/CN=${HOST}`, '-addext', `subjectAltName=DNS:${HOST}`];
+    const options = ['-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1'];
+    await promisify(execFile)('openssl', ['req', ...options, ...subject, ...files]);
+    certificate = await readFile(join(dir, 'fullchain.pem'));
+  });
+  afterEach(async () => {
+    await close?.();
+    close = undefined;
+  });
+  afterAll(async () => {
+    await rm(dir, { recursive: true });
+    await service.close();
+  });
+
+  /** Starts nginx with the site, in front of a port. */
+  async function startSite(target: number) {
+    const [http, https] = (await findFreePorts(2)) as [number, number];
+    const site = (await readFile('deploy/nginx/plant-store.conf', 'utf8'))
+      .replaceAll('/etc/letsencrypt/live/plants.example.org', dir)
+      .replace('server 127.0.0.1:3000', `server 127.0.0.1:${target}`)
+      .replaceAll(/^ *listen \[::\].*$/gm, '')
+      .replace('listen 80;', `listen 127.0.0.1:${http};`)
+      .replace('listen 443', `listen 127.0.0.1:${https}`);
+    const globals = `pid ${join(dir, 'pid')}; error_log ${join(dir, 'log')}; daemon off;`;
+    const config = join(dir, 'nginx.conf');
+    await writeFile(config, `${globals} events {} http { access_log off;\n${site}\n}`);
+    const nginx = spawn('/usr/sbin/nginx', ['-c', config], { stdio: 'inherit' });
+    const exited = once(nginx, 'close');
+    close = async () => {
+      nginx.kill('SIGTERM');
+      await exited;
+    };
+    await until(() =>
+      openConnection(https).then(
+        (socket) => socket.destroy().destroyed,
+        () => false,
+      ),
+    );
+    const post = async (body: string, headers: Record<string, string> = {}) => {
+      const options: RequestOptions = {
+        port: https,
+        host: '127.0.0.1',
+        servername: HOST,
+        ca: certificate,
+        path: '/plants',
+        method: 'POST',
+        agent: false,
+        headers: {
+          host: HOST,
+          authorization: `Bearer ${service.token}`,
+          'content-type': 'application/json',
+          ...headers,
+        },
+      };
+      const sent = request(options).end(body);
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
+      return response;
+    };
+    return { post, http };
+  }
+  const read = async (response: IncomingMessage) =>
+    JSON.parse(await readDocumented(response, 'POST /anywhere')) as object;
+
+  it('stores plants over TLS, and hides the address that a client claims to have', async () => {
+    const { post } = await startSite(service.port);
+    const stored = await post('{"id":9223372036854775807,"name":"a"}');
+    expect(stored.statusCode).toBe(200);
+    expect(stored.headers['strict-transport-security']).toBe('max-age=31536000');
+    stored.resume();
+    const wrong = (address: string) =>
+      post('{}', { authorization: 'Bearer wrong', 'x-forwarded-for': address }).then(read);
+    expect(await wrong('192.0.2.1')).toMatchObject({ error: 40101 });
+    expect(await wrong('192.0.2.2')).toMatchObject({ error: 42900 });
+  });
+
+  it('refuses a body that is too large, as the service does', async () => {
+    const { post } = await startSite(service.port);
+    expect(await read(await post(' '.repeat(64 * 1024 + 1)))).toMatchObject({ error: 40003 });
+  });
+
+  it('answers 50301 while the service is away', async () => {
+    const [free] = (await findFreePorts(1)) as [number];
+    const { post } = await startSite(free);
+    const response = await post('{"id":1,"name":"a"}');
+    expect(response.headers['retry-after']).toBe('1');
+    expect(await read(response)).toMatchObject({ error: 50301 });
+  });
+
+  it('tells the service the scheme and the host', async () => {
+    const seen: object[] = [];
+    const target = createServer((incoming, response) => {
+      const { host, 'x-forwarded-proto': scheme, 'x-forwarded-for': address } = incoming.headers;
+      seen.push({ host, scheme, address });
+      response.end('{}');
+    });
+    await once(target.listen(0, '127.0.0.1'), 'listening');
+    const { post } = await startSite((target.address() as AddressInfo).port);
+    (await post('{}', { 'x-forwarded-for': '192.0.2.1' })).resume();
+    expect(seen).toEqual([{ host: HOST, scheme: 'https', address: '127.0.0.1' }]);
+    target.closeAllConnections();
+    target.close();
+  });
+});

@@ -1,0 +1,168 @@
+import { createRequire } from 'node:module';
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { AxeResults } from 'axe-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
+import { authorize, launchBrowser, openPage, type CheckedPage } from './browser.js';
+import { startService, type TestService } from '../setup/service/service.js';
+
+/** Rules that axe-core leaves out unless asked. Lighthouse checks most of them. */
+const MORE_RULES = [
+  'identical-links-same-purpose',
+  'label-content-name-mismatch',
+  'table-fake-caption',
+  'target-size',
+  'td-has-header',
+];
+const AXE_OPTIONS = { rules: Object.fromEntries(MORE_RULES.map((id) => [id, { enabled: true }])) };
+
+/** The colours that axe-core reads are the last ones only when no element changes its colour any more. */
+const TRANSITIONS_ENDED = `Promise.allSettled(
+  document.getAnimations().filter((each) => each instanceof CSSTransition).map((each) => each.finished),
+)`;
+
+const VIEWS = [
+  { viewport: { width: 375, height: 812 }, colorScheme: 'light' },
+  { viewport: { width: 375, height: 812 }, colorScheme: 'dark' },
+  { viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
+  { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' },
+] as const;
+
+describe('the page of Swagger UI', () => {
+  let service: TestService;
+  let browser: Browser;
+  let axe: string;
+
+  beforeAll(async () => {
+    service = await startService();
+    browser = await launchBrowser();
+    axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.close();
+  });
+
+  const open = async (options?: BrowserContextOptions): Promise<CheckedPage> => {
+    const opened = await openPage(browser, options);
+    await opened.page.goto(`${service.url}/docs`);
+    await opened.page.locator('.execute').waitFor();
+    return opened;
+  };
+
+  const findings = async (page: Page): Promise<string[]> => {
+    await page.evaluate(TRANSITIONS_ENDED);
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate<AxeResults>(
+      `axe.run(${JSON.stringify(AXE_OPTIONS)})`,
+    );
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ target }) => `${id}: ${target.join(' ')}`),
+    );
+  };
+
+  it.each(VIEWS)('is accessible, and no wider than the screen: %j', async (view) => {
+    const { page, close } = await open(view);
+    const width = () => page.evaluate<number>('document.documentElement.scrollWidth');
+    await page.locator('details summary').first().click();
+    expect(await findings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Authorize' }).first().click();
+    expect(await findings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Close', exact: true }).click();
+    await authorize(page, service.token);
+    await page.getByRole('button', { name: 'Authorize' }).first().click();
+    await page.getByRole('button', { name: 'Logout' }).waitFor();
+    expect(await findings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Close', exact: true }).click();
+    await page.locator('.execute').click();
+    await page.locator('.live-responses-table').waitFor();
+    expect(await findings(page)).toEqual([]);
+    expect(await width()).toBe(view.viewport.width);
+    expect(await page.locator('html.dark-mode').count()).toBe(view.colorScheme === 'dark' ? 1 : 0);
+    if (process.env['SCREENSHOTS'] !== undefined) {
+      const name = `${view.viewport.width}-${view.colorScheme}.png`;
+      await page.screenshot({ path: `${process.env['SCREENSHOTS']}/${name}`, fullPage: true });
+    }
+    for (const tab of await page.getByRole('tab', { name: 'Schema' }).all()) await tab.click();
+    await page.getByRole('button', { name: 'Expand all' }).first().click();
+    await page.locator('.models-control').click();
+    expect(await findings(page)).toEqual([]);
+    await close();
+  });
+
+  it('begins with the name of the product and the description, without what helps nobody', async () => {
+    const { page, close } = await open();
+    const text = await page.locator('body').innerText();
+    const order = [
+      'Plant Store',
+      'exactly, once, for good',
+      'Authorize',
+      'Store a plant',
+      'Execute',
+    ];
+    const positions = order.map((words) => text.indexOf(words));
+    expect(positions).toEqual(positions.toSorted((a, b) => a - b));
+    expect(text).toMatch(/^Plant Store/);
+    for (const noise of ['default', 'Computed URL', 'Servers', 'No parameters', 'No links']) {
+      expect(text).not.toContain(noise);
+    }
+    await close();
+  });
+
+  it('explains what to do when the token that it remembers is no longer valid', async () => {
+    const tokens = service.app.get(AccessTokensService);
+    const { page, close } = await open();
+    await authorize(page, await tokens.create('gone'));
+    await page.reload();
+    await service.database.query("UPDATE access_tokens SET revoked_at = now() WHERE name = 'gone'");
+    await page.locator('.execute').click();
+    const help = page.getByRole('alert');
+    await help.waitFor();
+    for (const words of [
+      'Authorize',
+      'Logout',
+      'token for development',
+      './plant-store token create',
+    ]) {
+      expect(await help.innerText()).toContain(words);
+    }
+    await close();
+  });
+
+  it('does not blame the token for the error of another kind', async () => {
+    const { page, close } = await open();
+    await authorize(page, service.token);
+    await page.getByLabel('Request body').fill('{"id": 1}');
+    await page.locator('.execute').click();
+    await page.locator('.live-responses-table', { hasText: '40005' }).waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    await close();
+  });
+
+  it('becomes dark and light with the system', async () => {
+    const { page, close } = await open({ colorScheme: 'light' });
+    for (const [colorScheme, state] of [
+      ['dark', 'html.dark-mode'],
+      ['light', 'html:not(.dark-mode)'],
+    ] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.locator(state).waitFor({ state: 'attached' });
+    }
+    await close();
+  });
+
+  it('sends the largest id as it was typed', async () => {
+    const { page, close } = await open();
+    await authorize(page, service.token);
+    await page.getByLabel('Request body').fill('{"id": 9223372036854775807, "name": "Quercus"}');
+    await page.locator('.execute').click();
+    await page.locator('.live-responses-table', { hasText: '200' }).waitFor();
+    expect(await service.storedPlants()).toContainEqual({
+      id: '9223372036854775807',
+      name: 'Quercus',
+      tag: null,
+    });
+    await close();
+  });
+});

@@ -1,0 +1,181 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { readConfig, SECRET_SETTINGS, settings } from '../../src/config/config.js';
+import { ERROR_MEANINGS, ErrorCode, statusOf, type ErrorName } from '../../src/errors/error-codes.js';
+
+const textOf = (file: string) => readFileSync(file, 'utf8');
+
+/** The text of the cells, row by row, of the first table below a heading. */
+function tableBelow(file: string, heading: string): string[][] {
+  const rows = textOf(file)
+    .split(`\n## ${heading}\n`)[1]!
+    .split('\n## ')[0]!
+    .split('\n')
+    .filter((line) => line.startsWith('|'));
+  return rows.slice(2).map((row) =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+const codeIn = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
+
+/** The anchors that GitHub gives to the headings of a page. */
+const anchorsOf = (file: string) =>
+  [...textOf(file).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
+const ALL_SETTINGS = Object.keys(settings.shape).sort();
+
+/** The parsed value of a setting; undefined if it is wrong. */
+const parsed = (name: string, value: string | undefined): unknown =>
+  settings.shape[name as keyof typeof settings.shape].safeParse(value).data;
+
+const defaultOf = (name: string) => parsed(name, undefined);
+
+/** The settings of .env.example, which are commented out, with their values. */
+const examples = [...textOf('.env.example').matchAll(/^#([A-Z][A-Z0-9_]*)=(.*)$/gm)].map(
+  ([, name, value]) => [name!, value!] as const,
+);
+
+describe('the documentation is complete', () => {
+  it('docs/settings.md has each setting once', () => {
+    const names = tableBelow('docs/settings.md', 'All settings').flatMap(([cell]) => codeIn(cell!));
+    expect(names.sort()).toEqual(ALL_SETTINGS);
+  });
+
+  it('docs/settings.md has the default of each setting', () => {
+    for (const [variables, defaults] of tableBelow('docs/settings.md', 'All settings')) {
+      const names = codeIn(variables!);
+      const values = codeIn(defaults!);
+      if (values.length === 0) {
+        // A cell in words: the setting has no default.
+        expect(names.map(defaultOf)).toEqual(names.map(() => undefined));
+      } else {
+        expect(names.map((name, i) => parsed(name, values[i]))).toEqual(names.map(defaultOf));
+      }
+    }
+  });
+
+  it('docs/settings.md and .env.example name the file variable of each secret setting', () => {
+    const files = SECRET_SETTINGS.map((name) => `${name}_FILE`).sort();
+    const named = codeIn(textOf('docs/settings.md')).filter((text) => text.endsWith('_FILE'));
+    expect([...new Set(named)].sort()).toEqual([...files, 'PLANT_STORE_TOKEN_FILE'].sort());
+    const inExample = textOf('.env.example').match(/\b[A-Z][A-Z0-9_]*_FILE\b/g);
+    expect(inExample?.sort()).toEqual(files);
+  });
+
+  it('.env.example has each setting once, commented out, with a valid value', () => {
+    expect(examples.map(([name]) => name).sort()).toEqual(ALL_SETTINGS);
+    expect(() => readConfig(Object.fromEntries(examples))).not.toThrow();
+  });
+
+  it('.env.example shows each setting that has a default with it', () => {
+    const withDefault = examples.filter(([name]) => defaultOf(name) !== undefined);
+    const shown = withDefault.map(([name, value]) => [name, parsed(name, value)]);
+    expect(shown).toEqual(withDefault.map(([name]) => [name, defaultOf(name)]));
+  });
+
+  it('docs/monitoring.md has a section for each alert, to which the alert links', () => {
+    const { groups } = parse(textOf('deploy/prometheus/alerts.yml')) as {
+      groups: { rules: { alert: string; annotations: { runbook_url: string } }[] }[];
+    };
+    const rules = groups.flatMap((group) => group.rules);
+    const [, alerts] = textOf('docs/monitoring.md').split('\n## Alerts\n');
+    const sections = alerts!.split('\n## ')[0]!.match(/(?<=\n### )\w+(?=\n\n_(Page|Ticket)\._ )/g);
+    expect(sections?.toSorted()).toEqual(rules.map(({ alert }) => alert).sort());
+    for (const { alert, annotations } of rules) {
+      expect(annotations.runbook_url).toMatch(
+        new RegExp(`/docs/monitoring\\.md#${alert.toLowerCase()}$`),
+      );
+    }
+  });
+
+  it('the changelog has the release that package.json names', () => {
+    const { version } = JSON.parse(textOf('package.json')) as { version: string };
+    expect(textOf('CHANGELOG.md')).toMatch(
+      new RegExp(`^## \\[${RegExp.escape(version)}\\] - \\d{4}-\\d{2}-\\d{2}$`, 'm'),
+    );
+  });
+
+  it('docs/api.md has each error once, in the words of the OpenAPI document', () => {
+    const names = Object.keys(ErrorCode) as ErrorName[];
+    expect(tableBelow('docs/api.md', 'Errors')).toEqual(
+      names
+        .sort((a, b) => ErrorCode[a] - ErrorCode[b])
+        .map((name) => {
+          const { when, remedy } = ERROR_MEANINGS[name];
+          return [String(ErrorCode[name]), String(statusOf(ErrorCode[name])), when, remedy];
+        }),
+    );
+  });
+
+  it('docs/settings.md has the range of each setting that is a number', () => {
+    const rows = tableBelow('docs/settings.md', 'All settings');
+    const ofNumbers = rows.filter(([cell]) => {
+      const [name] = codeIn(cell!);
+      return ['1', '1000'].some((value) => typeof parsed(name!, value) === 'number');
+    });
+    const shown = rows.filter(
+      ([, , range]) => /^\d/.test(range!) && !range!.includes('hexadecimal'),
+    );
+    expect(shown).toEqual(ofNumbers);
+    for (const [variable, , range] of shown) {
+      const [name] = codeIn(variable!);
+      const [least, most] = /^([\d,]+) to ([\d,]+)/
+        .exec(range!)!
+        .slice(1)
+        .map((text) => Number(text.replaceAll(',', '')));
+      const results = [least! - 1, least!, most!, most! + 1].map((value) =>
+        parsed(name!, String(value)),
+      );
+      expect([name, ...results]).toEqual([name, undefined, least, most, undefined]);
+    }
+  });
+
+  it('docs/clients.md shows each file of examples/ as it is', () => {
+    const shown = textOf('docs/clients.md').matchAll(
+      /^\[examples\/(\S+)\][^]*?\n```\w+\n([^]*?)```$/gm,
+    );
+    const files = readdirSync('examples').map(
+      (file) => [file, textOf(`examples/${file}`)] as const,
+    );
+    expect(Object.fromEntries([...shown].map(([, file, code]) => [file!, code!]))).toEqual(
+      Object.fromEntries(files),
+    );
+  });
+
+  it('the README has at most 150 lines and 9,000 characters', () => {
+    const readme = textOf('README.md');
+    expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(150);
+    expect(readme.length).toBeLessThanOrEqual(9000);
+  });
+
+  const pages = [
+    'README.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.md'))
+      .map((file) => `docs/${file}`),
+  ];
+
+  it.each(pages)('the links of %s lead to files and headings that exist', (page) => {
+    const text = textOf(page).replaceAll(/^```[^]*?^```$/gm, '');
+    for (const [, link] of text.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
+      const [path, anchor] = link!.split('#');
+      const file = path === '' ? page : join(dirname(page), path!);
+      expect([link, existsSync(file)]).toEqual([link, true]);
+      if (anchor !== undefined)
+        expect([link, anchorsOf(file)]).toEqual([link, expect.arrayContaining([anchor])]);
+    }
+  });
+});

@@ -1,0 +1,207 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { mountSmallDisk, type SmallDisk } from '../faults/disk.js';
+import { postPlant } from '../setup/service/built-service.js';
+import { ROOT, runBefore } from '../setup/service/command.js';
+import { makeDataDir } from '../embedded/data-dir.js';
+import { fetchDocumented } from '../setup/http/fetch-documented.js';
+import { METRICS_SETTING, metricAt } from '../setup/service/metrics.js';
+import { findFreePorts } from '../setup/service/ports.js';
+import { childrenOf } from '../setup/service/processes.js';
+import { openConnection, readResponses } from '../setup/http/raw-http.js';
+import { startService, type TestService } from '../setup/service/service.js';
+import { isReady } from '../setup/service/service-program.js';
+import { until } from '../setup/time/until.js';
+
+const LOST = 'plant_store_log_entries_lost_total';
+const describeOnLinux = process.platform === 'linux' ? describe : describe.skip;
+const canMount = await mountSmallDisk('1m');
+await canMount?.close();
+const describeWithDisk = canMount === undefined ? describe.skip : describe;
+
+/** Gives the schema and a token. */
+let beside: TestService;
+let service: ChildProcess | undefined;
+let url: string;
+let serial = 0;
+
+beforeAll(async () => {
+  beside = await startService();
+});
+beforeEach(async () => {
+  url = `http://127.0.0.1:${(await findFreePorts(1))[0]}`;
+});
+afterEach(async () => {
+  if (service?.exitCode === null && service.signalCode === null) {
+    service.kill('SIGKILL');
+    await once(service, 'close');
+  }
+});
+afterAll(() => beside.close());
+
+/**
+ * Starts a service whose output the test does not read by itself.
+ *
+ * @param redirection of the shell
+ */
+async function start(redirection: string, env: Record<string, string> = {}): Promise<ChildProcess> {
+  const args = [
+    '-c',
+    `exec "$0" "$@" ${redirection}`,
+    process.execPath,
+    join(ROOT, 'dist/main.js'),
+  ];
+  service = spawn('sh', args, {
+    cwd: ROOT,
+    env: {
+      PATH: process.env['PATH'],
+      PORT: new URL(url).port,
+      DATABASE_URL: beside.database.url,
+      ...METRICS_SETTING,
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  await until(() => service!.exitCode !== null || isReady(url));
+  return service;
+}
+
+async function stop(): Promise<void> {
+  const ended = once(service!, 'exit');
+  service!.kill('SIGTERM');
+  expect(await ended).toEqual([0, null]);
+}
+
+async function post(): Promise<number> {
+  const { status } = await postPlant({ url }, beside.token, ++serial);
+  return status;
+}
+
+/** Sends requests that are logged, so many that no pipe can hold their entries. */
+async function fillPipe(): Promise<void> {
+  const socket = await openConnection(Number(new URL(url).port));
+  const request = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
+  for (let i = 0; i < 200; i++) {
+    socket.write(request.repeat(10));
+    const responses = await readResponses(socket, 10, 'GET /health/live');
+    expect(responses.map(({ status }) => status)).toEqual(Array(10).fill(200));
+  }
+  socket.destroy();
+}
+
+describeOnLinux('a service whose output is on a full disk', () => {
+  it.each(['1', '2'])(
+    'starts, and stores all plants with %s worker(s); the lost entries are counted',
+    async (workers) => {
+      await start('> /dev/full 2>&1', { WEB_CONCURRENCY: workers });
+      for (let i = 0; i < 30; i++) expect(await post()).toBe(200);
+      await until(async () => (await metricAt(url, LOST))! >= 30);
+      await stop();
+    },
+  );
+
+  it('starts with an embedded database, whose messages are lost', async () => {
+    const dataDir = await makeDataDir();
+    await start('> /dev/full 2>&1', { DATABASE_URL: '', DATA_DIR: dataDir });
+    expect((await fetchDocumented(`${url}/health/ready`)).status).toBe(200);
+    await stop();
+  });
+});
+
+describeWithDisk('a service whose log fills its disk', () => {
+  let disk: SmallDisk;
+
+  beforeAll(async () => {
+    disk = (await mountSmallDisk('1m'))!;
+  });
+  afterAll(() => disk.close());
+
+  it('stores all plants, and writes whole entries again when there is room', async () => {
+    const file = join(disk.folder, 'log');
+    await start(`>> ${file}`);
+    expect(await post()).toBe(200);
+    await disk.fill();
+    await until(async () => {
+      expect(await post()).toBe(200);
+      return (await metricAt(url, LOST))! > 0;
+    });
+    await disk.free();
+    const lost = await metricAt(url, LOST);
+    await until(async () => {
+      expect(await post()).toBe(200);
+      return (await readFile(file, 'utf8')).endsWith('"msg":"request"}\n');
+    });
+    await stop();
+    const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
+    expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg).at(-1)).toBe(
+      'The Plant Store has stopped.',
+    );
+    expect(lost).toBeGreaterThan(0);
+  });
+});
+
+describe('a service whose output nobody reads', () => {
+  it('stores plants meanwhile, and loses nothing if a reader comes in time', async () => {
+    const { stdout } = await start('');
+    await fillPipe();
+    expect(await post()).toBe(200);
+    expect(await metricAt(url, LOST)).toBe(0);
+    const log = text(stdout!);
+    await stop();
+    const entries = (await log)
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { route?: string });
+    expect(entries.filter(({ route }) => route === '/health/live')).toHaveLength(2000);
+  });
+
+  it('stores plants also after its reader has ended, and counts the lost entries', async () => {
+    const { stdout } = await start('');
+    stdout!.destroy();
+    for (let i = 0; i < 30; i++) expect(await post()).toBe(200);
+    await until(async () => {
+      expect(await post()).toBe(200);
+      return (await metricAt(url, LOST))! > 0;
+    });
+    await stop();
+  });
+
+  describeOnLinux('with workers', () => {
+    it('stores plants while a worker is replaced', async () => {
+      const flag = join(await makeDataDir(), 'stop');
+      // Stops the replacement of a worker at its start, before it has opened its output.
+      const env = runBefore(`
+        import { existsSync } from 'node:fs';
+        if (existsSync(${JSON.stringify(flag)})) process.kill(process.pid, 'SIGSTOP');`);
+      const { pid } = await start('', { ...env, WEB_CONCURRENCY: '2' });
+      await until(async () => (await metricAt(url, 'plant_store_workers')) === 2);
+      const workers = await childrenOf(pid!);
+      await fillPipe();
+      await writeFile(flag, '');
+      process.kill(workers[0]!, 'SIGKILL');
+      const isReplacement = (child: number) => !workers.includes(child);
+      let stopped: number | undefined;
+      await until(async () => {
+        stopped = (await childrenOf(pid!)).find(isReplacement);
+        return stopped !== undefined && (await stateOf(stopped)) === 'T';
+      });
+      try {
+        // Each entry fills a tenth of the buffer of the log.
+        for (let i = 0; i < 30; i++) expect(await post()).toBe(200);
+      } finally {
+        process.kill(stopped!, 'SIGCONT');
+      }
+      service!.stdout!.resume();
+      await stop();
+    });
+  });
+});
+
+/** The state of a process on Linux, such as T for stopped. */
+async function stateOf(pid: number): Promise<string | undefined> {
+  return /\) (\w)/.exec(await readFile(`/proc/${pid}/stat`, 'utf8'))?.[1];
+}

@@ -1,0 +1,497 @@
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { end, runService, stop, urlOf, type BuiltService } from '../setup/service/built-service.js';
+import { runInProcess } from '../setup/service/cli.js';
+import { startCollector, type Collector } from './collector.js';
+import type { Command } from '../setup/service/command.js';
+import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
+import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
+import { fetchDocumented } from '../setup/http/fetch-documented.js';
+import { METRICS_SETTING, METRICS_TOKEN } from '../setup/service/metrics.js';
+import { beginPlant, openConnection, plantHead, readResponses, sendRaw } from '../setup/http/raw-http.js';
+import { useResources } from '../setup/jest/resources.js';
+import { startService, type TestService } from '../setup/service/service.js';
+import { until } from '../setup/time/until.js';
+
+const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+
+const resources = useResources();
+
+/** Starts a service that ends with its test, even if that fails. */
+async function startForTest(
+  databaseUrl: string,
+  env: Record<string, string>,
+): Promise<BuiltService> {
+  const command = runService({ DATABASE_URL: databaseUrl, ...env });
+  resources.defer(() => end(command));
+  return { command, url: await urlOf(command) };
+}
+
+describe('logs and traces of a running service', () => {
+  let database: TestDatabase;
+  let proxy: DatabaseProxy;
+  let collector: Collector;
+  let service: Command;
+  let url: string;
+  let token: string;
+
+  beforeAll(async () => {
+    database = await openTestDatabase();
+    proxy = await startDatabaseProxy(database.url);
+    collector = await startCollector();
+    const create = await runInProcess(['token', 'create', 'greenhouse'], {
+      DATABASE_URL: database.url,
+    });
+    token = create.stdout.trim();
+    service = runService({
+      DATABASE_URL: proxy.url,
+      DATABASE_TIMEOUT_MS: '20000',
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    });
+    url = await urlOf(service);
+  });
+  afterAll(async () => {
+    await end(service);
+    collector.server.close();
+    await proxy.close();
+    await database.close();
+  });
+
+  const post = (body: string, headers: Record<string, string> = {}, path = '/plants') =>
+    fetchDocumented(url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+      body,
+    });
+
+  /** The log entry of the request with this id; there must be only one. */
+  async function entryOf(requestId: string): Promise<Record<string, unknown>> {
+    await service.waitFor(new RegExp(`"requestId":"${requestId}"`));
+    const lines = service.stdout.split('\n').filter((line) => line.includes(`"${requestId}"`));
+    expect(lines).toHaveLength(1);
+    return JSON.parse(lines[0]!) as Record<string, unknown>;
+  }
+
+  it('every line on standard output is JSON', async () => {
+    await post('{"id":1,"name":"a"}');
+    for (const line of service.stdout.trimEnd().split('\n')) {
+      expect(() => JSON.parse(line) as unknown).not.toThrow();
+    }
+  });
+
+  it('each request has one log entry, with the members that an operator needs', async () => {
+    const response = await post('{"id":1,"name":"a"}', { 'x-request-id': 'order-1' });
+    expect(response.headers.get('x-request-id')).toBe('order-1');
+    expect(await entryOf('order-1')).toMatchObject({
+      level: 30,
+      method: 'POST',
+      route: '/plants',
+      status: 200,
+      duration: expect.any(Number),
+      token: 'greenhouse',
+      traceId: expect.stringMatching(/^[0-9a-f]{32}$/),
+    });
+  });
+
+  it('a probe has a log entry, too', async () => {
+    for (const path of ['/health/live', '/health/ready']) {
+      const requestId = `probe-${path.slice(8)}`;
+      const response = await fetchDocumented(url + path, {
+        headers: { 'x-request-id': requestId },
+      });
+      expect(response.status).toBe(200);
+      expect(await entryOf(requestId)).toMatchObject({ level: 30, route: path, status: 200 });
+    }
+  });
+
+  it('a refused request is not logged as an error', async () => {
+    await post('{}', { 'x-request-id': 'order-2' });
+    expect(await entryOf('order-2')).toMatchObject({ level: 30, status: 400, error: 40005 });
+  });
+
+  it('a request that the HTTP parser refused has a log entry with the id in its response', async () => {
+    const { headers } = await sendRaw(Number(new URL(url).port), 'garbage\r\n\r\n');
+    expect(await entryOf(headers['x-request-id']!)).toMatchObject({
+      route: 'unparsed',
+      status: 400,
+      error: 40000,
+    });
+  });
+
+  it('no entry has the bytes that could not be parsed, with the token among them', async () => {
+    const request = `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nbroken\r\n\r\n`;
+    const { headers } = await sendRaw(Number(new URL(url).port), request);
+    expect(await entryOf(headers['x-request-id']!)).toMatchObject({ error: 40000 });
+    const secret = token.slice('plantstore_'.length);
+    expect(service.stdout + service.stderr).not.toContain(secret);
+    expect(service.stdout).not.toContain(Buffer.from(secret).toString('hex'));
+    expect(service.stdout).not.toContain([...Buffer.from(secret)].join());
+  });
+
+  it('in an outage, the log entry of each request is short, and the cause is logged less often, with a count', async () => {
+    const ids = Array.from({ length: 30 }, (_, i) => `outage-${i}`);
+    proxy.cut();
+    await Promise.all(ids.map((id) => post('{"id":2,"name":"b"}', { 'x-request-id': id })));
+    proxy.restore();
+    for (const id of ids) {
+      const entry = await entryOf(id);
+      expect(entry).toMatchObject({ level: 50, status: 503, error: 50300, msg: 'request' });
+      expect(entry).not.toHaveProperty('err');
+    }
+    const causes = () =>
+      service.stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { error?: number; count?: number })
+        .filter(({ error, count }) => error === 50300 && count !== undefined);
+    await until(() => causes().reduce((sum, { count }) => sum + count!, 0) === ids.length);
+    expect(causes().length).toBeLessThan(ids.length);
+    expect(causes()[0]).toMatchObject({
+      level: 50,
+      err: { message: expect.any(String), stack: expect.any(String) },
+      msg: expect.stringContaining('The database cannot be reached'),
+    });
+  });
+
+  it.each(['', 'a b', 'x'.repeat(129), 'a"b', '{}'])(
+    'the request id %j is replaced by a new one',
+    async (id) => {
+      const response = await post('{"id":1,"name":"a"}', { 'x-request-id': id });
+      expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    },
+  );
+
+  it('the log contains no token, no body and no query', async () => {
+    await post(
+      '{"id":3,"name":"secretplant"}',
+      { 'x-request-id': 'order-4' },
+      '/plants?key=secretkey',
+    );
+    await entryOf('order-4');
+    const log = service.stdout + service.stderr;
+    expect(log).not.toContain(token.slice(11));
+    expect(log).not.toContain('secretplant');
+    expect(log).not.toContain('secretkey');
+  });
+
+  it('a last use of a token that cannot be written is a warning in the log', async () => {
+    await database.query('ALTER TABLE access_tokens RENAME last_used_at TO renamed');
+    const create = await runInProcess(['token', 'create', 'other'], { DATABASE_URL: database.url });
+    const authorization = `Bearer ${create.stdout.trim()}`;
+    expect((await post('{"id":1,"name":"a"}', { authorization })).status).toBe(200);
+    await service.waitFor(
+      /"level":40.*The last use of a token could not be written: .*last_used_at/,
+    );
+    await database.query('ALTER TABLE access_tokens RENAME renamed TO last_used_at');
+    await database.query(`DELETE FROM access_tokens WHERE name = 'other'`);
+  });
+
+  it('on a database server, the start makes and prints no token', async () => {
+    const tokens = await database.query('SELECT name FROM access_tokens');
+    expect(tokens).toEqual([{ name: 'greenhouse' }]);
+    expect(service.stdout + service.stderr).not.toContain('plantstore_');
+  });
+
+  it('the spans of the request, its body and its statement belong to the trace of the client, and name the service and its version', async () => {
+    const traceId = '0af7651916cd43dd8448eb211c80319c';
+    await post('{"id":4,"name":"a"}', { traceparent: `00-${traceId}-b7ad6b7169203331-01` });
+    const ours = () => collector.spans.filter((span) => span.traceId === traceId);
+    while (ours().length < 4) await once(collector.server, 'spans');
+    const root = ours().find((span) => span.name === 'POST /plants');
+    expect(root?.parentSpanId).toBe('b7ad6b7169203331');
+    for (const name of ['body', 'store']) {
+      expect(ours().find((span) => span.name === name)?.parentSpanId).toBe(root!.spanId);
+    }
+    for (const [key, stringValue] of [
+      ['service.name', 'plant-store'],
+      ['service.version', version],
+    ]) {
+      expect(collector.attributes).toContainEqual({ key, value: { stringValue } });
+    }
+  });
+});
+
+describe('metrics', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  beforeEach(() => service.database.query('TRUNCATE plants'));
+  afterAll(() => service.close());
+
+  /** The value of a series; 0 if it does not exist. */
+  async function value(series: string): Promise<number> {
+    const { body } = await service.request('/metrics', {
+      headers: { authorization: `Bearer ${service.token}` },
+    });
+    const line = (body as string).split('\n').find((text) => text.startsWith(`${series} `));
+    return line === undefined ? 0 : Number(line.slice(series.length + 1));
+  }
+
+  it.each([
+    ['created', ['{"id":1,"name":"a"}']],
+    ['repeated', ['{"id":1,"name":"a"}', '{"id":1,"name":"a"}']],
+    ['refused', ['{"id":1,"name":"a"}', '{"id":1,"name":"b"}']],
+  ])('plants that were %s are counted', async (outcome, bodies) => {
+    const series = `plant_store_plants_total{outcome="${outcome}"}`;
+    const before = await value(series);
+    for (const body of bodies) await service.post(body);
+    expect(await value(series)).toBe(before + 1);
+  });
+
+  it('requests are measured by route, method and status', async () => {
+    const series =
+      'plant_store_http_request_duration_seconds_count{route="/plants",method="POST",status="400"}';
+    const before = await value(series);
+    await service.post('{}');
+    expect(await value(series)).toBe(before + 1);
+  });
+
+  it('unknown paths and methods share one label', async () => {
+    for (const path of ['/a', '/b', '/c']) await service.request(path, { method: 'DELETE' });
+    expect(
+      await value(
+        'plant_store_http_request_duration_seconds_count{route="unmatched",method="other",status="404"}',
+      ),
+    ).toBe(3);
+  });
+
+  it.each([
+    'plant_store_database_connections{state="idle"}',
+    'plant_store_token_checks_total{outcome="remembered"}',
+    'plant_store_batch_size_count',
+    'process_resident_memory_bytes',
+    'nodejs_eventloop_lag_p99_seconds',
+  ])('%s has a value', async (series) => {
+    await service.post('{"id":1,"name":"a"}');
+    expect(await value(series)).toBeGreaterThan(0);
+  });
+
+  it.each([
+    'plant_store_database_waiting',
+    'plant_store_pending_requests',
+    'plant_store_batch_waiting',
+    'plant_store_token_lookups',
+  ])('%s is 0', async (series) => {
+    expect(await value(series)).toBe(0);
+  });
+
+  it('pipelined requests on a connection that is reset release all their resources', async () => {
+    const body = '{"id":1,"name":"a"}';
+    const request =
+      plantHead(service.token, [
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+      ]) + body;
+    for (let i = 0; i < 20; i++) {
+      const socket = await openConnection(service.port);
+      socket.write(request.repeat(5));
+      await readResponses(socket, 1);
+      socket.resetAndDestroy();
+    }
+    await until(async () => (await value('plant_store_pending_requests')) === 0);
+  });
+
+  it('a request that the HTTP parser refused is counted, too', async () => {
+    const series =
+      'plant_store_http_request_duration_seconds_count{route="unparsed",method="other",status="400"}';
+    const before = await value(series);
+    await sendRaw(service.port, 'garbage\r\n\r\n');
+    expect(await value(series)).toBe(before + 1);
+  });
+
+  it('an incomplete request is counted once, with the status that its client got', async () => {
+    const name = 'plant_store_http_request_duration_seconds_count';
+    const counts = async () => [
+      await value(`${name}{route="/plants",method="POST",status="400"}`),
+      await value(`${name}{route="/plants",method="POST",status="499"}`),
+      await value(`${name}{route="unparsed",method="other",status="400"}`),
+    ];
+    const [refused, gone, unparsed] = await counts();
+    const { status } = await sendRaw(
+      service.port,
+      plantHead(service.token, ['Content-Type: application/json', 'Transfer-Encoding: chunked']) +
+        'zz\r\n',
+    );
+    expect(status).toBe(400);
+    expect(await counts()).toEqual([refused! + 1, gone, unparsed]);
+  });
+
+  /** The metrics of the service that a file names, without the suffixes of histograms. */
+  const metricsIn = (text: string) => {
+    const names = text.match(/plant_store_[a-z_]+/g) ?? [];
+    return [...new Set(names.map((name) => name.replace(/_(bucket|sum|count)$/, '')))].sort();
+  };
+
+  it('have the version', async () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    const { body } = await service.request('/metrics', {
+      headers: { authorization: `Bearer ${service.token}` },
+    });
+    expect(body).toContain(`\nplant_store_build_info{version="${version}"} 1\n`);
+  });
+
+  it('are all on the dashboard; the dashboard and the alerts use no others', async () => {
+    const { body } = await service.request('/metrics', {
+      headers: { authorization: `Bearer ${service.token}` },
+    });
+    const types = (body as string).match(/^# TYPE plant_store_.*$/gm)!.join('\n');
+    const exported = metricsIn(types);
+    expect(metricsIn(readFileSync('deploy/grafana/dashboards/plant-store.json', 'utf8'))).toEqual(
+      exported,
+    );
+    const alerts = readFileSync('deploy/prometheus/alerts.yml', 'utf8');
+    expect(exported).toEqual(expect.arrayContaining(metricsIn(alerts)));
+  });
+
+  it('have a bucket at the threshold of each alert on a quantile, and wherever its tests have one', async () => {
+    await service.post('{"id":1,"name":"a"}');
+    const dir = 'deploy/prometheus';
+    const { groups } = parse(readFileSync(`${dir}/alerts.yml`, 'utf8')) as {
+      groups: { rules: { expr: string }[] }[];
+    };
+    const thresholds = groups
+      .flatMap(({ rules }) => rules.map(({ expr }) => expr))
+      .filter((expr) => expr.includes('histogram_quantile'))
+      .map((expr) => / > ([\d.]+)\s*$/.exec(expr)![1]);
+    expect(thresholds).not.toEqual([]);
+    const bounds = (text: string) => [...text.matchAll(/\ble="([^"]+)"/g)].map(([, le]) => le);
+    const tested = readdirSync(dir)
+      .filter((file) => file.endsWith('.test.yml'))
+      .flatMap((file) => bounds(readFileSync(`${dir}/${file}`, 'utf8')));
+    const { body } = await service.request('/metrics', {
+      headers: { authorization: `Bearer ${service.token}` },
+    });
+    const series = /^plant_store_http_request_duration_seconds_bucket.*$/gm;
+    const exported = bounds((body as string).match(series)!.join('\n'));
+    expect(exported).toEqual(expect.arrayContaining([...thresholds, ...tested]));
+  });
+
+  it('contain no token', async () => {
+    const { body } = await service.request('/metrics', {
+      headers: { authorization: `Bearer ${service.token}` },
+    });
+    expect(body).not.toContain('plantstore_');
+  });
+});
+
+describe('more connections than the service accepts', () => {
+  it('are closed, and counted', async () => {
+    const service = await startService({ MAX_CONNECTIONS: '2' });
+    const authorization = `Bearer ${service.token}`;
+    try {
+      const scraper = await openConnection(service.port);
+      const other = await openConnection(service.port);
+      const refused = await openConnection(service.port);
+      refused.on('error', () => undefined);
+      await new Promise((resolve) => refused.once('close', resolve).resume());
+      scraper.write(`GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`);
+      const [response] = await readResponses(scraper, 1);
+      expect(response!.body).toContain('plant_store_connections_dropped_total 1');
+      scraper.destroy();
+      other.destroy();
+    } finally {
+      await service.close();
+    }
+  });
+});
+
+describe('the token for metrics', () => {
+  it('reads /metrics while the database is away, and is valid for nothing else', async () => {
+    const service = await startService(METRICS_SETTING);
+    const headers = { authorization: `Bearer ${METRICS_TOKEN}` };
+    try {
+      service.proxy.cut();
+      const scraped = await service.request('/metrics', { headers });
+      expect(scraped.status).toBe(200);
+      expect(scraped.headers.get('cache-control')).toBe('no-store');
+      expect(await service.request('/metrics')).toMatchObject({ status: 401 });
+      expect(
+        await service.request('/metrics', { headers: { authorization: 'Bearer other' } }),
+      ).toMatchObject({ status: 401 });
+      expect(await service.post('{"id":1,"name":"a"}', headers)).toMatchObject({
+        status: 401,
+        body: { error: 40101 },
+      });
+    } finally {
+      service.proxy.restore();
+      await service.close();
+    }
+  });
+});
+
+describe('a service that stops', () => {
+  it('sends the spans of the requests that were in flight', async () => {
+    const database = await openTestDatabase();
+    resources.defer(() => database.close());
+    const collector = await startCollector();
+    resources.defer(() => void collector.server.close());
+    const { command, url } = await startForTest(database.url, {
+      DATABASE_TIMEOUT_MS: '20000',
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      SHUTDOWN_TIMEOUT_MS: '600000',
+    });
+    const create = await runInProcess(['token', 'create', 'test'], { DATABASE_URL: database.url });
+    const body = '{"id":1,"name":"a"}';
+    const traceId = '1'.repeat(32);
+    const socket = await openConnection(Number(new URL(url).port));
+    resources.defer(() => void socket.destroy());
+    const parent = `Traceparent: 00-${traceId}-${'2'.repeat(16)}-01`;
+    await beginPlant(socket, create.stdout.trim(), body, [parent]);
+    command.process.kill('SIGTERM');
+    await command.waitFor(/stops: it received SIGTERM/);
+    socket.write(body);
+    expect(await readResponses(socket)).toMatchObject([{ status: 200 }]);
+    expect(await command.exit()).toBe(0);
+    const spans = collector.spans.filter((span) => span.traceId === traceId);
+    const names = spans.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['POST /plants', 'body', 'store', 'postgres']));
+    expect(spans.flatMap(({ attributes }) => attributes)).toContainEqual({
+      key: 'db.query.text',
+      value: { stringValue: expect.stringContaining('INSERT INTO plants') },
+    });
+  });
+});
+
+describe('a collector that accepts nothing', () => {
+  it('is named in the log once, and does not prevent the service from stopping gracefully', async () => {
+    const database = await openTestDatabase();
+    resources.defer(() => database.close());
+    const collector = createServer((_request, response) => response.writeHead(404).end());
+    await once(collector.listen(0, '127.0.0.1'), 'listening');
+    resources.defer(() => void collector.close());
+    const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+    const service = await startForTest(database.url, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint });
+    const { command, url } = service;
+    // As many spans as are sent at once, without waiting for more.
+    for (let i = 0; i < 512; i++) await fetchDocumented(`${url}/health/live`);
+    const lost = `Traces are lost: they cannot be sent to ${endpoint}.`;
+    await command.waitFor(new RegExp(lost));
+    await fetchDocumented(`${url}/health/live`);
+    const last = once(collector, 'request');
+    await stop(service);
+    await last;
+    expect(command.stdout.split(lost)).toHaveLength(2);
+  });
+});
+
+describe('a collector that is away', () => {
+  it('does not prevent the service from stopping gracefully', async () => {
+    const database = await openTestDatabase();
+    resources.defer(() => database.close());
+    const service = await startForTest(database.url, {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
+    });
+    await fetchDocumented(`${service.url}/health/live`);
+    await stop(service);
+    expect(service.command.stderr).toBe('');
+    expect(service.command.stdout).toMatch(
+      /stops: it received SIGTERM\.[^]*The Plant Store has stopped\./,
+    );
+  });
+});

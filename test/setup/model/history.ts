@@ -1,0 +1,83 @@
+import type { BuiltService } from '../service/built-service.js';
+import { fetchDocumented } from '../http/fetch-documented.js';
+
+/** A plant as it is sent. */
+export interface SentPlant {
+  readonly id: number;
+  readonly name: string;
+  readonly tag?: string;
+}
+
+/** A plant that was sent, with the outcome: 200, the number of the error, or 0 if there was no response. */
+export interface Sent extends SentPlant {
+  readonly outcome: number;
+}
+
+/**
+ * @returns the outcome: 200, or the number of the error
+ * @throws Error when there is no response, or one that is not as openapi.json says
+ */
+export async function send(
+  { url }: Pick<BuiltService, 'url'>,
+  token: string,
+  plant: SentPlant,
+): Promise<Sent> {
+  const response = await fetchDocumented(`${url}/plants`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(plant),
+  });
+  const { error } = (await response.json()) as { error?: number };
+  return { ...plant, outcome: error ?? response.status };
+}
+
+/** A stored plant, with the id as decimal digits. */
+export interface StoredRow {
+  readonly id: string;
+  readonly name: string;
+  readonly tag: string | null;
+}
+
+/** An outcome that a row is compared with; the id may be decimal digits, as that of a row. */
+type Compared = Omit<Sent, 'id'> & { readonly id: number | string };
+
+/**
+ * Compares outcomes with the rows that are stored at the end. A number from 50000 on, or no response, says nothing: the
+ * plant may be stored or not. A plant that got a number from 40000 on was refused for good.
+ *
+ * @returns a sentence for each contradiction
+ */
+export function contradictions(history: readonly Compared[], rows: readonly StoredRow[]): string[] {
+  const isStored = comparison(rows);
+  const possible = new Set(
+    history
+      .filter((sent) => (sent.outcome < 40000 || sent.outcome >= 50000) && isStored(sent))
+      .map(({ id }) => String(id)),
+  );
+  const unexplained = rows.filter(({ id }) => !possible.has(id));
+  return [
+    ...falseOutcomes(history, rows),
+    ...unexplained.map(({ id }) => `${id}: stored, but no request can have stored it`),
+  ];
+}
+
+/** @returns a sentence for each plant that is not stored although it got 200, or got 40006 without a different plant */
+export function falseOutcomes(history: readonly Compared[], rows: readonly StoredRow[]): string[] {
+  const isStored = comparison(rows);
+  const ids = new Set(rows.map(({ id }) => id));
+  return history.flatMap((sent) => {
+    if (sent.outcome === 200 && !isStored(sent)) return [`${sent.id}: 200, but not stored`];
+    return sent.outcome === 40006 && (!ids.has(String(sent.id)) || isStored(sent))
+      ? [`${sent.id}: refused, although no different plant is stored`]
+      : [];
+  });
+}
+
+/** @returns a function that tells whether a plant is stored as it was sent */
+function comparison(rows: readonly StoredRow[]): (sent: Compared) => boolean {
+  const stored = new Map(rows.map((row) => [row.id, row]));
+  return ({ id, name, tag }) => {
+    const row = stored.get(String(id));
+    return row?.name === name && row.tag === (tag ?? null);
+  };
+}

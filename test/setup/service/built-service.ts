@@ -1,0 +1,84 @@
+import { expect } from '@jest/globals';
+import { untilIdleAt } from './clean-state.js';
+import { runCommand, type Command } from './command.js';
+import { fetchDocumented } from '../http/fetch-documented.js';
+import { METRICS_SETTING } from './metrics.js';
+
+const LISTENS = /listens on (http:[^"\s]+)/;
+
+/** A built service, as an operator runs it. */
+export interface BuiltService {
+  readonly command: Command;
+  readonly url: string;
+}
+
+/** Runs a built service, which may fail to start. */
+export function runService(env: Record<string, string>): Command {
+  return runCommand(['dist/main.js'], { PORT: '0', ...METRICS_SETTING, ...env });
+}
+
+/** Starts a built service on a database. */
+export async function startOn(
+  databaseUrl: string,
+  env: Record<string, string> = {},
+): Promise<BuiltService> {
+  const command = runService({ DATABASE_URL: databaseUrl, ...env });
+  return { command, url: await urlOf(command) };
+}
+
+/** Waits until a service listens, and returns its URL. */
+export async function urlOf(service: Command): Promise<string> {
+  return (await service.waitFor(LISTENS))[1]!;
+}
+
+/**
+ * Stops a service gracefully, when its requests have ended.
+ *
+ * @throws Error when it still holds what a request took
+ */
+export async function stop(service: BuiltService): Promise<void> {
+  await untilIdleAt(service.url).finally(() => stopUnderLoad(service));
+}
+
+/**
+ * Kills a service, if it still runs, when its requests have ended.
+ *
+ * @throws Error when it still holds what a request took
+ */
+export async function end(command: Command): Promise<void> {
+  const { exitCode, signalCode } = command.process;
+  const listens = LISTENS.exec(command.stdout + command.stderr);
+  try {
+    if (exitCode === null && signalCode === null && listens !== null)
+      await untilIdleAt(listens[1]!);
+  } finally {
+    command.process.kill('SIGKILL');
+    await command.exit();
+  }
+}
+
+/** Stops a service gracefully while it gets requests. */
+export async function stopUnderLoad({ command }: BuiltService): Promise<void> {
+  command.process.kill('SIGTERM');
+  expect(await command.exit()).toBe(0);
+}
+
+export async function createToken(databaseUrl: string): Promise<string> {
+  const create = runCommand(['dist/cli.js', 'token', 'create', 'load'], {
+    DATABASE_URL: databaseUrl,
+  });
+  expect(await create.exit()).toBe(0);
+  return create.stdout.trim();
+}
+
+export function postPlant(
+  { url }: Pick<BuiltService, 'url'>,
+  token: string,
+  id: number,
+): Promise<Response> {
+  return fetchDocumented(`${url}/plants`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ id, name: 'a' }),
+  });
+}

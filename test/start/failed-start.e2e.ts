@@ -1,0 +1,346 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { attempt, endAttempts, reasonOf } from './attempts.js';
+import { runInProcess } from '../setup/service/cli.js';
+import type { Command } from '../setup/service/command.js';
+import { holdClock } from '../setup/time/clock.js';
+import { openTestDatabase } from '../setup/database/database.js';
+import { replaceWaits } from '../setup/time/held-waits.js';
+
+const MAIN = 'dist/main.js';
+const CLI = 'dist/cli.js';
+
+afterEach(endAttempts);
+
+/** The first log entry, as `messagesOf` returns it. */
+const STARTS = [30, expect.stringMatching(/^The Plant Store \d+\.\d+\.\d+ starts\.$/)];
+
+/** The level and the text of each log entry. */
+function messagesOf({ stdout }: Command): unknown[] {
+  const entries = stdout.trimEnd().split('\n');
+  return entries
+    .map((entry) => JSON.parse(entry) as { level: number; msg: string })
+    .map(({ level, msg }) => [level, msg]);
+}
+
+describe('a start that cannot succeed', () => {
+  /** The service and the commands read the same settings. A command needs no process of its own here. */
+  type Start = 'service' | 'command';
+  const cases: [string, Start[], Record<string, string>, RegExp][] = [
+    [
+      'a bad setting',
+      ['service', 'command'],
+      { PORT: 'hunter2' },
+      /^PORT must be a whole number from 0 to 65535\n$/,
+    ],
+    [
+      'a data folder that cannot be made',
+      ['service', 'command'],
+      { DATA_DIR: '/dev/null/data' },
+      /^\/dev\/null\/data cannot be written \(ENOTDIR\)\. Set DATA_DIR to a folder of your own\.\n$/,
+    ],
+    [
+      'a data folder in a place where folders cannot be made',
+      ['command'],
+      { DATA_DIR: '/proc/plants' },
+      /^\/proc\/plants cannot be written \(\w+\)\. Set DATA_DIR to a folder of your own\.\n$/,
+    ],
+    [
+      'a data folder that is a file',
+      ['command'],
+      { DATA_DIR: '/dev/null' },
+      /^\/dev\/null is not a folder\. Set DATA_DIR to a folder of your own\.\n$/,
+    ],
+    [
+      'a host of 5,000 characters',
+      ['command'],
+      { HOST: 'h'.repeat(5000) },
+      /^HOST must be a host name or an IP address, such as 127\.0\.0\.1, ::1 or 0\.0\.0\.0\n$/,
+    ],
+    ['a host with a space', ['command'], { HOST: 'my host' }, /^HOST must be .*\n$/],
+    [
+      'a pool below 1, without a message about WEB_CONCURRENCY',
+      ['command'],
+      { DATABASE_POOL_SIZE: '-1' },
+      /^DATABASE_POOL_SIZE must be a whole number from 1 to 1000\n$/,
+    ],
+    [
+      'a % that is not part of an escape sequence',
+      ['command'],
+      { DATABASE_URL: 'postgres://me:%ZZhunter2@127.0.0.1:1/plants' },
+      /^DATABASE_URL must have special characters .* escaped: .*% as %25\n$/,
+    ],
+    [
+      'a password with a slash',
+      ['service', 'command'],
+      { DATABASE_URL: 'postgres://me:5432/hunter2@127.0.0.1:1/plants' },
+      /^DATABASE_URL must have special characters .* escaped: \/ as %2F.*\n$/,
+    ],
+    [
+      'a certificate that does not exist',
+      ['command'],
+      { DATABASE_URL: 'postgres://me@127.0.0.1:1/plants?sslrootcert=/nowhere' },
+      /^DATABASE_URL names a file in sslrootcert, sslcert or sslkey that cannot be read \(ENOENT\)\n$/,
+    ],
+    [
+      'a file of a secret that does not exist',
+      ['service', 'command'],
+      { DATABASE_URL_FILE: '/nowhere/url' },
+      /^DATABASE_URL_FILE names \/nowhere\/url, which cannot be read \(ENOENT\)\n$/,
+    ],
+    [
+      // For documentation (RFC 5737), so no machine has it.
+      'an address of another machine',
+      ['service'],
+      { HOST: '192.0.2.250' },
+      /^The address 192\.0\.2\.250 is not on this machine\. Set HOST to an address of this machine\.\n$/,
+    ],
+    [
+      'a database that stays away',
+      ['service'],
+      { DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants', DATABASE_START_TIMEOUT_MS: '0' },
+      /^The database at 127\.0\.0\.1:1\/plants could not be used within 0 ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
+    ],
+    [
+      'a database that stays away, with all entries in the log,',
+      ['service'],
+      {
+        DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants',
+        DATABASE_START_TIMEOUT_MS: '0',
+        LOG_LEVEL: 'trace',
+      },
+      /^The database at 127\.0\.0\.1:1\/plants could not be used within 0 ms: .*\n$/,
+    ],
+    [
+      'a database with sslmode=require that stays away',
+      ['service'],
+      {
+        DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants?sslmode=require',
+        DATABASE_START_TIMEOUT_MS: '0',
+      },
+      /^The database at 127\.0\.0\.1:1\/plants could not be used within 0 ms: .*\n$/,
+    ],
+  ];
+
+  const casesOf = (start: Start) => cases.filter(([, starts]) => starts.includes(start));
+
+  it.each(casesOf('service'))(
+    '%s ends the service with one line and exit code 1',
+    async (_kind, _starts, env, line) => {
+      const service = attempt([MAIN], { PORT: '0', ...env });
+      expect(await service.exit()).toBe(1);
+      expect(reasonOf(service)).toMatch(line);
+      expect(service.stdout + service.stderr).not.toContain('hunter2');
+    },
+  );
+
+  it.each(casesOf('command'))(
+    '%s ends a command with one line and exit code 1',
+    async (_kind, _starts, env, line) => {
+      const command = await runInProcess(['migrate'], env);
+      expect(command).toMatchObject({ exitCode: 1, stdout: '' });
+      expect(command.stderr).toMatch(line);
+      expect(command.stderr).not.toContain('hunter2');
+    },
+  );
+
+  it('does not retry a wrong password', async () => {
+    let connections = 0;
+    // The response of a Postgres server to a wrong password (its documentation, chapter "Message Formats").
+    const server = createServer((socket) => {
+      connections++;
+      const fields = Buffer.from('SFATAL\0C28P01\0Mpassword authentication failed\0\0');
+      const head = Buffer.from('E\0\0\0\0');
+      head.writeInt32BE(4 + fields.length, 1);
+      socket.once('data', () => socket.end(Buffer.concat([head, fields])));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const command = await runInProcess(['migrate'], {
+      DATABASE_URL: `postgres://me:hunter2@127.0.0.1:${port}/plants`,
+      DATABASE_START_TIMEOUT_MS: '5000',
+    });
+    server.close();
+    expect(command).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(command.stderr).toBe(
+      `The database at 127.0.0.1:${port}/plants cannot be used: password authentication failed (28P01)\n`,
+    );
+    expect(connections).toBe(1);
+  });
+
+  it.each(['1', '2'])(
+    'a port that is taken, with %s worker(s): the message is one line, and no database is opened',
+    async (workers) => {
+      const other = createServer();
+      await once(other.listen(0, '127.0.0.1'), 'listening');
+      const { port } = other.address() as AddressInfo;
+      const dataDir = join(tmpdir(), `plant-store-never-made-${port}`);
+      const service = attempt([MAIN], {
+        PORT: String(port),
+        DATA_DIR: dataDir,
+        WEB_CONCURRENCY: workers,
+      });
+      expect(await service.exit()).toBe(1);
+      expect(service.stderr).toBe(
+        `The address 127.0.0.1:${port} is taken by another program. Set PORT to a free one.\n`,
+      );
+      expect(messagesOf(service)).toEqual([STARTS]);
+      expect(existsSync(dataDir)).toBe(false);
+      other.close();
+    },
+  );
+
+  it('with a variable that looks like a setting and is none: the log has a warning, without its value', async () => {
+    const env = { DATA_DIR: '/dev/null/data', DATABASE_URI: 'hunter2', CORS_ORIGIN: 'hunter2' };
+    const service = attempt([MAIN], { PORT: '0', ...env });
+    expect(await service.exit()).toBe(1);
+    expect(messagesOf(service)).toEqual([
+      STARTS,
+      [
+        40,
+        'The variable DATABASE_URI is no setting, and changes nothing: did you mean DATABASE_URL?',
+      ],
+      [
+        40,
+        'The variable CORS_ORIGIN is no setting, and changes nothing: did you mean CORS_ORIGINS?',
+      ],
+    ]);
+  });
+
+  it('in production, without DATABASE_URL: the log says in one warning where plants are stored', async () => {
+    const env = { PORT: '0', NODE_ENV: 'production', DATA_DIR: '/dev/null/data' };
+    const service = attempt([MAIN], env);
+    expect(await service.exit()).toBe(1);
+    expect(messagesOf(service)).toEqual([
+      STARTS,
+      [
+        40,
+        'DATABASE_URL is not set: plants are stored in an embedded Postgres in /dev/null/data. Keep this folder (in a container, with a volume), or set DATABASE_URL or DATABASE_URL_FILE to use a Postgres server.',
+      ],
+    ]);
+  });
+
+  it.each([
+    { DATA_DIR: '/dev/null/data' },
+    {
+      NODE_ENV: 'production',
+      DATABASE_URL: 'postgres://127.0.0.1:1/x',
+      DATABASE_START_TIMEOUT_MS: '0',
+    },
+  ])('there is no such warning with %j', async (env) => {
+    const service = attempt([MAIN], { PORT: '0', ...env });
+    expect(await service.exit()).toBe(1);
+    expect(messagesOf(service)).toEqual([STARTS]);
+  });
+
+  it.each([[[MAIN]], [[CLI, 'token', 'list']]])(
+    'a .env that is a folder: the message is one line (%j)',
+    async (args) => {
+      const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+      await mkdir(join(dir, '.env'));
+      const command = attempt(args, { PORT: '0' }, dir);
+      expect(await command.exit()).toBe(1);
+      expect(command.stderr).toBe(
+        `${join(dir, '.env')} must be a file that this user can read. Make it readable, or remove it.\n`,
+      );
+      await rm(dir, { recursive: true });
+    },
+  );
+
+  it.each(['DATABASE_URL=', 'export DATABASE_URL=', 'DATABASE_URL = '])(
+    'a .env with a value that would be cut at a #: the message names the variable and no part of the value ("%s")',
+    async (beginning) => {
+      const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+      await writeFile(
+        join(dir, '.env'),
+        `PORT=0 # any\n${beginning}postgres://me:2024#hunter2@db/x\n`,
+      );
+      const command = attempt([MAIN], {}, dir);
+      expect(await command.exit()).toBe(1);
+      expect(command.stderr).toBe(
+        `DATABASE_URL in ${join(dir, '.env')} would be cut at a #: put its value in quotes\n`,
+      );
+      await rm(dir, { recursive: true });
+    },
+  );
+
+  it('a .env with a name that is no setting: the message has the nearest one, and no value', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+    await writeFile(join(dir, '.env'), 'DATABSE_URL=postgres://me:hunter2@db/x\nPORT=0\nFOO=a\n');
+    for (const args of [[MAIN], [CLI, 'token', 'list']]) {
+      const command = attempt(args, {}, dir);
+      expect(await command.exit()).toBe(1);
+      const path = join(dir, '.env');
+      expect(command.stderr).toBe(
+        `DATABSE_URL in ${path} is no setting: did you mean DATABASE_URL?; FOO in ${path} is no setting; .env.example has all settings\n`,
+      );
+    }
+    await rm(dir, { recursive: true });
+  });
+
+  it.each(['"', "'", '`'])(
+    'a .env with a # in a value in quotes: the value is read whole (%s)',
+    async (quote) => {
+      const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+      await writeFile(join(dir, '.env'), `DATA_DIR=${quote}/dev/null/a#b${quote}\n`);
+      const command = attempt([CLI, 'token', 'list'], {}, dir);
+      expect(await command.exit()).toBe(1);
+      expect(command.stderr).toMatch(/^\/dev\/null\/a#b cannot be written \(ENOTDIR\)\. /);
+      await rm(dir, { recursive: true });
+    },
+  );
+});
+
+describe('a start on a database that stays unusable', () => {
+  const advance = holdClock();
+  let restoreWaits: () => void;
+
+  beforeEach(() => {
+    restoreWaits = replaceWaits(advance);
+  });
+  afterEach(() => restoreWaits());
+
+  const startTimeout = { DATABASE_START_TIMEOUT_MS: '3000' };
+
+  it('retries while it is away, until the timeout', async () => {
+    const { exitCode, stdout, stderr } = await runInProcess(['migrate'], {
+      DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants',
+      ...startTimeout,
+    });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toBe(
+      'Waiting for the database at 127.0.0.1:1/plants: connect ECONNREFUSED 127.0.0.1:1\n' +
+        'The database at 127.0.0.1:1/plants could not be used within 3000 ms: connect ECONNREFUSED 127.0.0.1:1\n',
+    );
+  });
+
+  it('says that it is read-only', async () => {
+    const database = await openTestDatabase();
+    await database.set('default_transaction_read_only', 'on');
+    const { url } = database;
+    // A process of its own has the clock of the machine, so it does not wait here.
+    const env = { PORT: '0', DATABASE_URL: url, DATABASE_START_TIMEOUT_MS: '0' };
+    const service = attempt([MAIN], env);
+    await service.exit();
+    const command = await runInProcess(['token', 'list'], { DATABASE_URL: url, ...startTimeout });
+    expect(command.stderr).toMatch(/^Waiting for the database .*\(25006\)/);
+    const outcomes = [
+      { exitCode: service.process.exitCode, stderr: service.stderr, milliseconds: 0 },
+      { ...command, milliseconds: 3000 },
+    ];
+    for (const { exitCode, stderr, milliseconds } of outcomes) {
+      expect(exitCode).toBe(1);
+      expect(stderr.trimEnd().split('\n').at(-1)).toMatch(
+        new RegExp(
+          `^The database at .* could not be used within ${milliseconds} ms: .*\\(25006\\); it is read-only, as a standby or a former primary is, so DATABASE_URL must lead to the primary$`,
+        ),
+      );
+    }
+    await database.close();
+  });
+});

@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { stopApp } from '../../src/shutdown.js';
+import { replaceWaits } from '../setup/time/held-waits.js';
+import { beginPlant, openConnection, readResponses, sendRaw } from '../setup/http/raw-http.js';
+import { startService, type TestService } from '../setup/service/service.js';
+
+/** Longer than any test. */
+const NEVER_MS = 600_000;
+
+const BODY = '{"id":1,"name":"a"}';
+
+describe('a service that stops', () => {
+  let service: TestService;
+
+  beforeEach(async () => {
+    service = await startService();
+  });
+  afterEach(() => service.close());
+
+  it('sends the responses to the requests in flight, closes their connections and accepts no new ones', async () => {
+    const socket = await openConnection(service.port);
+    await beginPlant(socket, service.token, BODY);
+    const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: NEVER_MS });
+    // For a few turns of the event loop, the service still accepts the connections in its queue.
+    while (
+      await openConnection(service.port).then(
+        (late) => late.destroy(),
+        () => undefined,
+      )
+    );
+    socket.write(BODY);
+    const responses = await readResponses(socket);
+    expect(responses).toMatchObject([{ status: 200, headers: { connection: 'close' } }]);
+    await stopped;
+    expect(await service.storedPlants()).toHaveLength(1);
+  });
+
+  it('responds to a request that was in transit on an idle connection', async () => {
+    const socket = await openConnection(service.port);
+    const live = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
+    socket.write(live);
+    await readResponses(socket, 1);
+    const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: NEVER_MS });
+    socket.write(live);
+    expect(await readResponses(socket)).toMatchObject([
+      { status: 200, headers: { connection: 'close' } },
+    ]);
+    await stopped;
+  });
+
+  it('is not ready from the first moment, but serves until the delay is over', async () => {
+    const delay = Promise.withResolvers<void>();
+    const restoreWaits = replaceWaits(() => delay.promise);
+    const stopped = stopApp(service.app, { shutdownDelay: 300, shutdownTimeout: NEVER_MS });
+    restoreWaits();
+    // The reason is the stop, also while the database hangs.
+    service.proxy.freeze();
+    const ready = await service.request('/health/ready');
+    service.proxy.restore();
+    expect(ready).toMatchObject({ status: 503, body: { error: 50302 } });
+    expect(ready.headers.get('connection')).toBe('close');
+    // It would lead the client back to this instance.
+    expect(ready.headers.get('retry-after')).toBeNull();
+    const bad = await sendRaw(service.port, 'GET /health/live HTTP/1.1\r\nHost: a/b\r\n\r\n');
+    expect(bad).toMatchObject({ status: 400, headers: { connection: 'close' } });
+    expect(await service.post(BODY)).toMatchObject({ status: 200 });
+    delay.resolve();
+    await stopped;
+  });
+
+  it('refuses with 50302 the requests that are still in flight at the deadline', async () => {
+    const socket = await openConnection(service.port);
+    await beginPlant(socket, service.token, BODY);
+    const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: 0 });
+    const [response] = await readResponses(socket);
+    expect(response).toMatchObject({ status: 503, headers: { connection: 'close' } });
+    expect(JSON.parse(response!.body)).toMatchObject({ error: 50302 });
+    await stopped;
+    expect(await service.storedPlants()).toEqual([]);
+  });
+});

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { end, runService, startOn, stop, urlOf, type BuiltService } from '../setup/service/built-service.js';
+import { runCommand, type Command } from '../setup/service/command.js';
+import { beginPlant, openConnection, readResponses } from '../setup/http/raw-http.js';
+import { startService, type TestService } from '../setup/service/service.js';
+
+/** Gives the schema and a token. */
+let beside: TestService;
+let service: BuiltService;
+let serial = 0;
+
+beforeAll(async () => {
+  beside = await startService();
+});
+afterAll(() => beside.close());
+
+/** Sends signals while a plant is in flight, and then the rest of its request. @returns the response */
+async function postDuring(send: () => Promise<void>) {
+  const body = `{"id":${++serial},"name":"a"}`;
+  const socket = await openConnection(Number(new URL(service.url).port));
+  await beginPlant(socket, beside.token, body);
+  await send();
+  socket.write(body);
+  const [response] = await readResponses(socket, 1);
+  socket.destroy();
+  return response;
+}
+
+describe('a service', () => {
+  beforeAll(async () => {
+    service = await startOn(beside.proxy.url);
+  });
+  afterAll(() => end(service.command));
+
+  it.each(['SIGUSR1', 'SIGUSR2'] as const)(
+    'continues at %s, and opens no debugger',
+    async (signal) => {
+      const response = await postDuring(async () => {
+        for (let i = 0; i < 3; i++) service.command.process.kill(signal);
+        // The response shows that the signals, which came before, were handled.
+        const other = await openConnection(Number(new URL(service.url).port));
+        other.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n');
+        await readResponses(other, 1, 'GET /health/live');
+        other.destroy();
+      });
+      expect(response).toMatchObject({ status: 200 });
+      expect(service.command.stderr).toBe('');
+    },
+  );
+
+  it('stops at SIGHUP as it does at SIGTERM, however often it comes', async () => {
+    const response = await postDuring(async () => {
+      service.command.process.kill('SIGHUP');
+      await service.command.waitFor(/The Plant Store stops: it received SIGHUP\./);
+      service.command.process.kill('SIGHUP');
+    });
+    expect(response).toMatchObject({ status: 200, headers: { connection: 'close' } });
+    expect(await service.command.exit()).toBe(0);
+    expect(service.command.stdout).toMatch(/The Plant Store has stopped\."\}\n$/);
+    expect(service.command.stderr).toBe('');
+  });
+});
+
+const waiting: [string, (databaseUrl: string) => Command][] = [
+  ['a service', (DATABASE_URL) => runService({ DATABASE_URL })],
+  ['a command', (DATABASE_URL) => runCommand(['dist/cli.js', 'migrate'], { DATABASE_URL })],
+];
+it.each(waiting)('%s that waits for the database continues at them, too', async (kind, run) => {
+  beside.proxy.cut();
+  const command = run(beside.proxy.url);
+  await command.waitFor(/Waiting for the database/);
+  const { stderr } = command;
+  for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) command.process.kill(signal);
+  beside.proxy.restore();
+  if (kind === 'a command') expect(await command.exit()).toBe(0);
+  else await stop({ command, url: await urlOf(command) });
+  expect(command.stderr).toBe(stderr);
+});

@@ -1,0 +1,273 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { connect, isIPv6, type AddressInfo } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { listen } from '../../src/app.js';
+import { attempt, endAttempts } from './attempts.js';
+import { end, runService, stop, urlOf } from '../setup/service/built-service.js';
+import { ROOT, runBefore, runCommand, type Command } from '../setup/service/command.js';
+import { makeDataDir, removeDataDir } from '../embedded/data-dir.js';
+import { fetchDocumented, noResponse } from '../setup/http/fetch-documented.js';
+import { beginPlant, bodyOf, openConnection, readResponses } from '../setup/http/raw-http.js';
+import { until } from '../setup/time/until.js';
+
+const MAIN = 'dist/main.js';
+const CLI = 'dist/cli.js';
+
+afterEach(endAttempts);
+
+/** The output of a test goes to a pipe, which the process takes for a terminal with this. */
+const ON_TERMINAL = runBefore('process.stdout.isTTY = true');
+
+const inUse = (dataDir: string) =>
+  new RegExp(
+    `^Opening .+\n${dataDir} is in use by another Plant Store, whose Postgres is process \\d+\\. Stop that one, or set DATA_DIR to another folder\\.\n$`,
+  );
+const curlOf = async (service: Command) => (await service.waitFor(/^curl .*$/m))[0];
+
+/** Runs a curl line as it is, and returns the body of the response. */
+async function curl(line: string): Promise<string> {
+  const withHead = `${line} -sS --include`;
+  const { stdout } = await promisify(execFile)('sh', ['-c', withHead], { encoding: 'latin1' });
+  return bodyOf(stdout, 'POST /plants');
+}
+
+/** Sends the plant of the curl line with another tag, which is refused if the plant is stored. */
+async function expectStored(service: Command): Promise<void> {
+  const other = (await curlOf(service)).replace('"tag": "Equisetum"', '"tag": "other"');
+  expect(JSON.parse(await curl(other))).toMatchObject({ error: 40006 });
+}
+
+/** The log entries of the end of a service, without their times. A worker may write its last ones between these. */
+function endOf({ stdout }: Command): unknown[] {
+  const entries = stdout.trimEnd().split('\n');
+  return entries
+    .map((entry) => ({ ...(JSON.parse(entry) as { worker?: number }), time: undefined }))
+    .filter(({ worker }) => worker === undefined)
+    .slice(-2);
+}
+
+/** Where Postgres keeps the state of its files. */
+const controlFile = (postgres: string) => join(postgres, 'global/pg_control');
+
+/** DB_SHUTDOWNED of Postgres (pg_control.h), and its place behind three other fields. */
+const SHUT_DOWN = 1;
+const STATE_AT = 16;
+
+/** The state of the database in a data folder, such as SHUT_DOWN. */
+const stateIn = (dataDir: string) =>
+  readFileSync(controlFile(join(dataDir, 'postgres'))).readInt32LE(STATE_AT);
+
+/**
+ * A script that stops the clock of a service at the first SIGINT, in whole milliseconds, sets it ahead at each one, and
+ * says when the service has handled the second one.
+ */
+const signalsApart = (milliseconds: number) => `
+  let time = Math.ceil(performance.now());
+  let count = 0;
+  process.on('SIGINT', () => {
+    time += ${milliseconds};
+    performance.now = () => time;
+    if (++count === 2) setImmediate(() => process.stderr.write('SIGINT again'));
+  });`;
+
+/** Standard output is no terminal here, so it carries only the log; the token is on standard error. */
+async function expectJsonLog(service: Command): Promise<void> {
+  await fetchDocumented(`${await urlOf(service)}/health/live`);
+  await service.waitFor(/"route":"\/health\/live".*\n/);
+  const entries = service.stdout.trimEnd().split('\n');
+  expect(entries.map((entry) => JSON.parse(entry) as object)).toContainEqual(
+    expect.objectContaining({ route: '/health/live', status: 200 }),
+  );
+  expect(service.stderr).toMatch(/Token +plantstore_[0-9A-Za-z]{49}\n/);
+}
+
+describe('the address of a service', () => {
+  const server = createServer();
+
+  afterEach(async () => {
+    server.close();
+    await once(server, 'close');
+  });
+
+  const hasIpv6 = Object.values(networkInterfaces()).some((addresses) =>
+    addresses!.some(({ address }) => address === '::1'),
+  );
+
+  it.each([
+    ['127.0.0.1', '127.0.0.1'],
+    ['0.0.0.0', '127.0.0.1'],
+    ...(hasIpv6 ? [['::', '::1'] as const] : []),
+  ])('is %s as HOST says, and clients reach it at %s', async (host, reachable) => {
+    const app = { getHttpServer: () => server } as unknown as NestExpressApplication;
+    const url = await listen(app, { host, port: 0 });
+    const { address, port } = server.address() as AddressInfo;
+    expect(address).toBe(host);
+    expect(url).toBe(`http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}`);
+    const client = connect(port, reachable);
+    await once(client, 'connect');
+    client.destroy();
+  });
+});
+
+describe('a service on the embedded database', () => {
+  let dataDir: string;
+  let service: Command;
+
+  const start = (env: Record<string, string> = {}) => runService({ DATA_DIR: dataDir, ...env });
+
+  beforeAll(async () => {
+    dataDir = await makeDataDir();
+    service = start();
+    await urlOf(service);
+  });
+  afterAll(async () => {
+    await end(service);
+    await removeDataDir(dataDir);
+  });
+
+  it('prints the address of Swagger UI and a curl line that works unchanged, and a log of JSON lines', async () => {
+    expect(await curl(await curlOf(service))).toBe(
+      '{"name":"Equisetum fluviatile","tag":"Equisetum"}',
+    );
+    const [, docs] = await service.waitFor(/Swagger UI +(\S+)/);
+    expect((await fetchDocumented(docs!)).status).toBe(200);
+    await expectJsonLog(service);
+  });
+
+  it.each([
+    ['the same temporary folder', () => ({})],
+    ['another temporary folder', () => ({ TMPDIR: dataDir })],
+  ])('accepts a token that "token create" prints, alone, with %s', async (_folder, env) => {
+    const create = runCommand([CLI, 'token', 'create', 'greenhouse'], {
+      DATA_DIR: dataDir,
+      ...env(),
+    });
+    expect(await create.exit()).toBe(0);
+    expect(create.stderr).toMatch(/^Created the token greenhouse \([0-9a-f]{12}\)\.\n$/);
+    expect(create.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
+    const response = await fetchDocumented(`${await urlOf(service)}/plants`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${create.stdout.trim()}`,
+        'content-type': 'application/json',
+      },
+      body: '{"id":1,"name":"a"}',
+    });
+    expect(response.status).toBe(200);
+  });
+
+  it.each([
+    ['the same temporary folder', () => ({})],
+    ['another temporary folder', () => ({ TMPDIR: dataDir })],
+  ])('refuses a second service on its data folder in one line, with %s', async (_folder, env) => {
+    const second = attempt([MAIN], { DATA_DIR: dataDir, PORT: '0', ...env() });
+    expect(await second.exit()).toBe(1);
+    expect(second.stderr).toMatch(inUse(dataDir));
+  });
+
+  it('lets the command line of TypeORM use its database beside it', async () => {
+    await urlOf(service);
+    const options = ['-d', join(ROOT, 'dist/database/data-source.js')];
+    const show = attempt(['node_modules/typeorm/cli.js', ...options, 'migration:show'], {
+      DATA_DIR: dataDir,
+    });
+    expect(await show.exit()).toBe(0);
+    expect(show.stdout).toContain('[X] 1 CreatePlants');
+  });
+
+  it('keeps plants after kill -9, and the token that the first start printed', async () => {
+    const old = await curlOf(service);
+    await end(service);
+    service = start({ WEB_CONCURRENCY: '2' });
+    await expectStored(service);
+    expect(await curlOf(service)).toBe(old.replace(/http:\/\/[^/]+/, await urlOf(service)));
+  });
+
+  it('prints the token for development that "token rotate development" made', async () => {
+    const old = await curlOf(service);
+    const rotate = (...args: string[]) =>
+      runCommand([CLI, 'token', ...args], { DATA_DIR: dataDir });
+    const create = rotate('create', 'development');
+    expect(await create.exit()).toBe(1);
+    expect(create.stderr).toContain('./plant-store token rotate development');
+    const rotated = rotate('rotate', 'development', '--grace', '0', '--yes');
+    expect(await rotated.exit()).toBe(0);
+    await end(service);
+    service = start({ WEB_CONCURRENCY: '2' });
+    expect(await curlOf(service)).toContain(`Bearer ${rotated.stdout.trim()}`);
+    await expectStored(service);
+    const before = old.replace(/http:\/\/[^/]+/, await urlOf(service));
+    expect(JSON.parse(await curl(before))).toMatchObject({ error: 40101 });
+  });
+
+  it('keeps plants after a graceful stop of two workers', async () => {
+    await expectJsonLog(service);
+    await stop({ command: service, url: await urlOf(service) });
+    expect(endOf(service)).toEqual([
+      { level: 30, signal: 'SIGTERM', msg: 'The Plant Store stops: it received SIGTERM.' },
+      { level: 30, msg: 'The Plant Store has stopped.' },
+    ]);
+    service = start(ON_TERMINAL);
+    await expectStored(service);
+  });
+
+  it('on a terminal prints the token and a log for people, both on standard output', async () => {
+    await fetchDocumented(`${await urlOf(service)}/health/live`);
+    await service.waitFor(/\/health\/live.*\n/);
+    expect(service.stdout).toMatch(/^\[\d\d:\d\d:\d\d\]: 200 GET \/health\/live \d/m);
+    expect(service.stdout).toMatch(/Token +plantstore_[0-9A-Za-z]{49}\n/);
+    expect(service.stderr).toBe('');
+  });
+
+  it('completes the request in flight when a signal stops it, and closes the database only then', async () => {
+    const [, token] = /Bearer (\w+)/.exec(await curlOf(service))!;
+    const url = await urlOf(service);
+    const body = '{"id":2,"name":"in flight"}';
+    const socket = await openConnection(Number(new URL(url).port));
+    await beginPlant(socket, token!, body);
+    service.process.kill('SIGTERM');
+    await until(() =>
+      fetchDocumented(`${url}/health/live`).then(
+        () => false,
+        (error: unknown) => noResponse(error) === undefined,
+      ),
+    );
+    socket.write(body);
+    expect(await readResponses(socket)).toMatchObject([{ status: 200 }]);
+    expect(await service.exit()).toBe(0);
+    expect(stateIn(dataDir)).toBe(SHUT_DOWN);
+  });
+
+  it.each([
+    ['ignores the signal that stops it when it comes again within a tenth of a second', 99],
+    ['ends at once when the signal that stops it comes again after a tenth of a second', 100],
+  ])('%s', async (_promise, gap) => {
+    service = start({
+      SHUTDOWN_DELAY_MS: '600000',
+      ...runBefore(signalsApart(gap)),
+    });
+    const url = await urlOf(service);
+    service.process.kill('SIGINT');
+    await until(async () => (await fetchDocumented(`${url}/health/ready`)).status !== 200);
+    service.process.kill('SIGINT');
+    const signal = gap < 100 ? 'SIGTERM' : 'SIGINT';
+    if (signal === 'SIGTERM') {
+      await service.waitFor(/SIGINT again/);
+      service.process.kill('SIGTERM');
+    }
+    expect(await service.exit()).toBe(1);
+    expect(service.stdout).toContain('"msg":"The Plant Store stops: it received SIGINT."');
+    expect(endOf(service).at(-1)).toEqual({
+      level: 40,
+      signal,
+      msg: `The Plant Store ends at once: it received ${signal} while it was stopping.`,
+    });
+  });
+});

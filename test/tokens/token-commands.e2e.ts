@@ -1,0 +1,464 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { generateAccessToken } from '../../src/auth/access-token.js';
+import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
+import { runInProcess, type Outcome, type Surroundings } from '../setup/service/cli.js';
+import { runCommand, runProgram } from '../setup/service/command.js';
+import { startService, type TestService } from '../setup/service/service.js';
+
+const ROTATED = expect.stringMatching(
+  /^Rotated the token greenhouse: the new one is [0-9a-f]{12}\.\n$/,
+);
+const CREATED = expect.stringMatching(/^Created the token .+ \([0-9a-f]{12}\)\.\n$/);
+
+describe('the token commands, beside a running service', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  beforeEach(() => service.database.query('TRUNCATE access_tokens'));
+  afterAll(() => service.close());
+
+  const settings = () => ({ DATABASE_URL: service.database.url });
+
+  const token = async (...args: string[]) => {
+    // Tokens that are made in one millisecond have no order in the list.
+    if (args[0] === 'create') {
+      await service.database.query(
+        "UPDATE access_tokens SET created_at = created_at - interval '1 second'",
+      );
+    }
+    return runInProcess(['token', ...args], settings());
+  };
+
+  const tokenIn = (surroundings: Surroundings, ...args: string[]) =>
+    runInProcess(['token', ...args], settings(), surroundings);
+
+  /** Runs a token command as a process, with its streams redirected by the shell, such as `>/dev/full`. */
+  async function execute(redirection: string, ...args: string[]): Promise<Outcome> {
+    const command = runProgram(
+      'sh',
+      ['-c', `exec "$0" dist/cli.js token "$@" ${redirection}`, process.execPath, ...args],
+      settings(),
+    );
+    const exitCode = await command.exit();
+    return { exitCode, stdout: command.stdout, stderr: command.stderr };
+  }
+
+  const tokens = () => service.app.get(AccessTokensService);
+
+  const status = async (secret: string) =>
+    (await service.post('{"id":1,"name":"a"}', { authorization: `Bearer ${secret.trim()}` }))
+      .status;
+
+  const list = async () =>
+    JSON.parse((await token('list', '--json')).stdout) as Record<string, string | null>[];
+
+  it('create prints only the token', async () => {
+    const created = await token('create', 'greenhouse');
+    expect(created).toMatchObject({ exitCode: 0, stderr: CREATED });
+    expect(created.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
+    expect(await status(created.stdout)).toBe(200);
+    expect(await list()).toMatchObject([{ name: 'greenhouse', status: 'live', expiresAt: null }]);
+  });
+
+  it.each([
+    ['of 100 characters', 'x'.repeat(100)],
+    ['with all kinds of visible characters', 'Ácer 🌱 (2)'],
+  ])('create accepts a name %s', async (_kind, name) => {
+    expect(await token('create', name)).toMatchObject({ exitCode: 0, stderr: CREATED });
+    expect(await list()).toMatchObject([{ name }]);
+  });
+
+  it.each([
+    ['of 101 characters', 'x'.repeat(101)],
+    ['without a letter or a digit', '* _ *'],
+    ['with a line break', 'a\nb'],
+    ['that would change the colours of a terminal', 'a\u001b[31m'],
+    ['with an invisible character', 'a\u200b'],
+  ])('create refuses a name %s', async (_kind, name) => {
+    expect(await token('create', name)).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^A name has 1 to 100 visible characters, .+\n$/),
+    });
+    expect(await list()).toEqual([]);
+  });
+
+  it('create --expires sets the time of expiry', async () => {
+    await token('create', 'greenhouse', '--expires', '90d');
+    const [row] = await list();
+    const lifetime = Date.parse(row!['expiresAt']!) - Date.parse(row!['createdAt']!);
+    expect(lifetime).toBe(90 * 24 * 60 * 60 * 1000);
+  });
+
+  it('list shows a table for people, and JSON for programs, but never a token or its hash', async () => {
+    const created = await token('create', 'greenhouse');
+    const table = await token('list');
+    const json = await token('list', '--json');
+    expect(table.stdout).toMatch(
+      /^ID +NAME +STATUS +CREATED +EXPIRES +LAST USED\n[0-9a-f]{12} +greenhouse +live /,
+    );
+    expect(JSON.parse(json.stdout)).toEqual([
+      {
+        id: expect.stringMatching(/^[0-9a-f]{12}$/),
+        name: 'greenhouse',
+        status: 'live',
+        createdAt: expect.any(String),
+        expiresAt: null,
+        revokedAt: null,
+        lastUsedAt: null,
+      },
+    ]);
+    expect(table.stdout + json.stdout).not.toContain(created.stdout.trim().slice(11));
+  });
+
+  it('revoke ends all tokens of a name, or the token with an id', async () => {
+    await token('create', 'greenhouse');
+    await token('create', 'shed');
+    await token('create', 'shed');
+    const [greenhouse] = await list();
+    expect(await token('revoke', greenhouse!['id']!, '--yes')).toMatchObject({
+      exitCode: 0,
+      stdout: '',
+    });
+    expect((await list()).map((row) => row['status'])).toEqual(['revoked', 'live', 'live']);
+    expect(await token('revoke', 'shed', '--yes')).toMatchObject({ exitCode: 0 });
+    expect((await list()).map((row) => row['status'])).toEqual(['revoked', 'revoked', 'revoked']);
+  });
+
+  it('revoke says which tokens it ended', async () => {
+    await token('create', 'shed');
+    await token('create', 'shed');
+    const { stderr } = await token('revoke', 'shed', '--yes');
+    const [, ...ids] = /^Revoked shed \((\w+)\), shed \((\w+)\)\.\n$/.exec(stderr)!;
+    expect(ids.toSorted()).toEqual((await list()).map(({ id }) => id).toSorted());
+  });
+
+  it('revoke says that no token in a text is live', async () => {
+    const text = `${generateAccessToken()} and ${generateAccessToken()}`;
+    expect(await token('revoke', text, '--yes')).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: 'No token in this text is live. "./plant-store token list" shows all tokens.\n',
+    });
+  });
+
+  it('revoke takes all its words for one name', async () => {
+    await token('create', 'green');
+    await token('create', 'green house');
+    expect(await token('revoke', 'green', 'house', '--yes')).toMatchObject({ exitCode: 0 });
+    expect(await list()).toMatchObject([
+      { name: 'green', status: 'live' },
+      { name: 'green house', status: 'revoked' },
+    ]);
+  });
+
+  it('revoke says that a token which was cut off or mistyped is not a whole one', async () => {
+    for (const text of [
+      generateAccessToken().slice(0, -1),
+      `${generateAccessToken()}`.slice(0, 20),
+    ]) {
+      const { stderr } = await token('revoke', text, '--yes');
+      expect(stderr).toMatch(
+        /^This is not a whole token: .+ Paste all of it, or use its name or id\./,
+      );
+    }
+  });
+
+  it('revoke asks for a confirmation, and does nothing without a terminal', async () => {
+    await token('create', 'greenhouse');
+    expect(await token('revoke', 'greenhouse')).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: expect.stringContaining('--yes'),
+    });
+    expect(await list()).toMatchObject([{ status: 'live' }]);
+  });
+
+  it.each([
+    ['y', 0, 'revoked'],
+    ['yes', 0, 'revoked'],
+    ['YES', 0, 'revoked'],
+    ['n', 1, 'live'],
+    ['not yet', 1, 'live'],
+    ['', 1, 'live'],
+  ])('revoke asks a person at a terminal, who types "%s"', async (typed, exitCode, status) => {
+    await token('create', 'greenhouse');
+    const revoked = await tokenIn({ typed: `${typed}\n` }, 'revoke', 'greenhouse');
+    expect(revoked).toMatchObject({ exitCode, stdout: '' });
+    expect(revoked.stderr).toContain('This ends greenhouse (');
+    expect(await list()).toMatchObject([{ status }]);
+  });
+
+  it('rotate prints a new token, and the old one expires after the grace period', async () => {
+    const old = await token('create', 'greenhouse', '--expires', '30d');
+    const created = await token('rotate', 'greenhouse', '--grace', '1h');
+    expect(created).toMatchObject({ exitCode: 0, stderr: ROTATED });
+    expect(await status(old.stdout)).toBe(200);
+    expect(await status(created.stdout)).toBe(200);
+    const [first, second] = await list();
+    const hours = (row: typeof first) =>
+      Math.round((Date.parse(row!['expiresAt']!) - Date.parse(row!['createdAt']!)) / 3_600_000);
+    expect([hours(first), hours(second)]).toEqual([1, 30 * 24]);
+  });
+
+  it('rotate --expires sets the lifetime of the new token', async () => {
+    await token('create', 'greenhouse', '--expires', '30d');
+    await token('rotate', 'greenhouse', '--expires', '7d');
+    const [, created] = await list();
+    const lifetime = Date.parse(created!['expiresAt']!) - Date.parse(created!['createdAt']!);
+    expect(lifetime).toBe(7 * 24 * 60 * 60 * 1000);
+  });
+
+  it('rotate ends the old token after 24 hours if no grace period is given', async () => {
+    await token('create', 'greenhouse');
+    expect(await token('rotate', 'greenhouse')).toMatchObject({ exitCode: 0, stderr: ROTATED });
+    const [old, created] = await list();
+    const grace = Date.parse(old!['expiresAt']!) - Date.parse(created!['createdAt']!);
+    expect(Math.round(grace / 60_000)).toBe(24 * 60);
+  });
+
+  it('rotate never lengthens the life of an old token', async () => {
+    await token('create', 'greenhouse', '--expires', '1h');
+    const [before] = await list();
+    await token('rotate', 'greenhouse', '--grace', '24h');
+    const [after] = await list();
+    expect(after).toEqual(before);
+  });
+
+  it('revoke accepts a token that leaked, and never repeats it', async () => {
+    const leaked = (await token('create', 'greenhouse')).stdout.trim();
+    const results = [
+      await token('revoke', leaked, '--yes'),
+      await token('revoke', leaked, '--yes'),
+    ];
+    expect(results.map(({ exitCode }) => exitCode)).toEqual([0, 1]);
+    expect(await list()).toMatchObject([{ status: 'revoked' }]);
+    results.push(await token('create', leaked), await token('create', `my ${leaked}`));
+    results.push(await token('rotate', leaked, '--grace', '0', '--yes'));
+    expect(results.slice(2).map(({ exitCode }) => exitCode)).toEqual([2, 2, 2]);
+    for (const { stdout, stderr } of results) expect(stdout + stderr).not.toContain(leaked);
+    expect(await list()).toHaveLength(1);
+  });
+
+  it.each<[string, (token: string) => string[]]>([
+    ['spaces and a line break', (token) => [` ${token}\n`]],
+    ['its scheme', (token) => [`Bearer ${token}`]],
+    ['the header field, unquoted', (token) => ['Authorization:', 'Bearer', token]],
+    ['quotes and a comma, as in JSON', (token) => [`"token":"${token}",`]],
+    ['characters that would fit a token on both sides', (token) => [`x${token}x`]],
+    [
+      'a whole curl line',
+      (token) => [`curl -X POST http://x/plants -H 'Authorization: Bearer ${token}' -d '{"id":1}'`],
+    ],
+    [
+      'a whole curl line, unquoted',
+      (token) => ['curl', '-sS', '-X', 'POST', '-H', `Authorization: Bearer ${token}`, '-d', '{}'],
+    ],
+  ])('revoke finds a token with %s around it', async (_around, textOf) => {
+    const leaked = await tokens().create('greenhouse');
+    expect(await token('revoke', ...textOf(leaked), '--yes')).toMatchObject({ exitCode: 0 });
+    expect(await tokens().findLive('greenhouse')).toEqual([]);
+  });
+
+  it('revoke ends all tokens in a text, and says how many were not live', async () => {
+    const leaked = [
+      await tokens().create('greenhouse'),
+      await tokens().create('shed'),
+      generateAccessToken(),
+    ];
+    await tokens().create('other');
+    const revoked = await token('revoke', '--yes', leaked.join(' and '));
+    expect(revoked).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(revoked.stderr).toContain('1 of the 3 tokens');
+    const states = (await list()).map(({ name, status }) => [name, status]);
+    expect(Object.fromEntries(states)).toEqual({
+      greenhouse: 'revoked',
+      shed: 'revoked',
+      other: 'live',
+    });
+  });
+
+  it('no message repeats a token or a part of one', async () => {
+    const whole = generateAccessToken();
+    const mistyped = `${whole.slice(0, -1)}${whole.endsWith('A') ? 'B' : 'A'}`;
+    const cutOff = whole.slice(0, 20);
+    const rest = whole.slice(11);
+    const commands = [
+      ['revoke', `Bearer ${whole}`],
+      ['revoke', mistyped],
+      ['revoke', cutOff],
+      ['revoke', rest],
+      ['rotate', mistyped],
+      ['rotate', rest, '--grace', '0'],
+      ['create', cutOff],
+      ['create', whole.replace('plant', 'Plant').slice(0, -1)],
+      ['create', 'x', '--expires', whole],
+      [mistyped],
+      [rest],
+      [`--${cutOff}`],
+    ];
+    for (const args of commands) {
+      const { exitCode, stdout, stderr } = await token(...args);
+      expect({ args, exitCode }).not.toMatchObject({ exitCode: 0 });
+      expect(stdout).toBe('');
+      expect(stderr).not.toContain(whole.slice(11, 20));
+    }
+    expect(await list()).toEqual([]);
+  });
+
+  it('list says in one line that the list cannot be printed', async () => {
+    const result = await tokenIn({ stdout: '/dev/full' }, 'list');
+    expect(result.exitCode).toBe(1);
+    expect(result.stderr).toMatch(/^Standard output could not be written \(ENOSPC\); .+\n$/);
+  });
+
+  it('revoke by id ends only that token, even if the id is the name of another one', async () => {
+    await token('create', 'greenhouse');
+    const [greenhouse] = await list();
+    await token('create', greenhouse!['id']!);
+    await token('revoke', greenhouse!['id']!, '--yes');
+    expect((await list()).map((row) => row['status'])).toEqual(['revoked', 'live']);
+  });
+
+  it('rotate --grace 0 ends the old token at once, and asks for a confirmation', async () => {
+    const old = await token('create', 'greenhouse');
+    expect(await token('rotate', 'greenhouse', '--grace', '0')).toMatchObject({ exitCode: 1 });
+    const created = await token('rotate', 'greenhouse', '--grace', '0', '--yes');
+    expect(await status(old.stdout)).toBe(401);
+    expect(await status(created.stdout)).toBe(200);
+  });
+
+  it('rotate tells a person at a terminal what a grace period below one hour does', async () => {
+    await token('create', 'greenhouse');
+    const rotated = await tokenIn({ typed: 'n\n' }, 'rotate', 'greenhouse', '--grace', '59m');
+    expect(rotated).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(rotated.stderr).toMatch(
+      /^All present tokens of this name stop working in less than an hour\. This cannot be undone\./,
+    );
+    expect(await list()).toMatchObject([{ status: 'live', expiresAt: null }]);
+  });
+
+  it('says that a printed token may not have been stored when its commit fails', async () => {
+    await service.database.query(
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
+       CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON access_tokens
+         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()`,
+    );
+    const created = await token('create', 'greenhouse');
+    await service.database.query('DROP FUNCTION refuse CASCADE');
+    expect(created.exitCode).toBe(1);
+    expect(created.stderr).toMatch(/^The printed token may not have been stored\. .+\n/);
+    expect(created.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
+    expect(await status(created.stdout)).toBe(401);
+    expect(await list()).toEqual([]);
+  });
+
+  it.each([
+    [['revoke', 'nobody', '--yes'], 1, 'There is no live token of this name'],
+    [['rotate', 'nobody'], 1, 'There is no live token of this name'],
+    [['revoke', 'nobody', '--force'], 2, 'Unknown option'],
+    [['create'], 2, "missing required argument 'name'"],
+    [['create', ''], 2, 'A name has 1 to 100'],
+    [['create', 'x', '--expires', 'soon'], 2, 'Use a number and a unit'],
+    [['create', 'x', '--expires', '0s'], 2, 'would never work'],
+    [['create', '\u200b'], 2, 'visible characters'],
+    [['rotate', 'x', '--grace', '1s'], 1, '--yes'],
+    [['rotate', 'x', '--grace', '59m'], 1, '--yes'],
+    [['create', 'x', 'y'], 2, 'too many arguments'],
+    [['destroy', 'x'], 2, "unknown command 'destroy'"],
+  ])('%j ends with exit code %d and the reason', async (args, exitCode, reason) => {
+    const result = await token(...args);
+    expect(result).toMatchObject({ exitCode, stdout: '' });
+    expect(result.stderr).toContain(reason);
+    expect(await list()).toEqual([]);
+  });
+
+  it('--help shows the options, with exit code 0', async () => {
+    const help = await token('create', '--help');
+    expect(help.exitCode).toBe(0);
+    expect(help.stdout).toContain('--expires');
+  });
+
+  describe('as a process', () => {
+    it('prints only the token', async () => {
+      const created = await execute('', 'create', 'greenhouse');
+      expect(created).toMatchObject({ exitCode: 0, stderr: CREATED });
+      expect(created.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
+      expect(await status(created.stdout)).toBe(200);
+    });
+
+    it('ends with exit code 1 if it failed, and with 2 if it was not understood', async () => {
+      const results = await Promise.all([
+        execute('', 'revoke', 'nobody', '--yes'),
+        execute('', 'revoke', 'nobody', '--force'),
+        execute('', 'destroy', 'x'),
+      ]);
+      expect(results).toMatchObject([
+        { exitCode: 1, stdout: '', stderr: expect.stringMatching(/^There is no live token .+\n$/) },
+        { exitCode: 2, stdout: '', stderr: expect.stringMatching(/^Unknown option.+\n$/) },
+        { exitCode: 2, stdout: '', stderr: expect.stringContaining("unknown command 'destroy'") },
+      ]);
+    });
+
+    it.each([
+      ['>/dev/full', 'ENOSPC'],
+      ['>/dev/null', '/dev/null'],
+      ['>&-', 'closed'],
+    ])('makes no token that cannot be printed: %s', async (redirection, reason) => {
+      const old = await tokens().create('greenhouse');
+      const before = await tokens().list();
+      const results = await Promise.all([
+        execute(redirection, 'create', 'shed'),
+        execute(redirection, 'rotate', 'greenhouse', '--grace', '0', '--yes'),
+      ]);
+      for (const result of results) {
+        expect(result).toMatchObject({ exitCode: 1, stdout: '' });
+        expect(result.stderr).toMatch(/^Standard output .+ Run the command again with .+\n$/);
+        expect(result.stderr).toContain(reason);
+      }
+      expect(await tokens().list()).toEqual(before);
+      expect(await status(old)).toBe(200);
+    });
+
+    it('makes no token if the program that reads its output has ended', async () => {
+      const create = runCommand(['dist/cli.js', 'token', 'create', 'shed'], settings());
+      create.process.stdout.destroy();
+      expect(await create.exit()).toBe(1);
+      expect(create.stderr).toMatch(/^Standard output could not be written \(EPIPE\); .+\n$/);
+      expect(await list()).toEqual([]);
+    });
+
+    it('shows help without an error if the program that reads it has ended', async () => {
+      const help = runCommand(['dist/cli.js', 'token', '--help'], settings());
+      help.process.stdout.destroy();
+      expect(await help.exit()).toBe(0);
+      expect(help.stderr).toBe('');
+    });
+
+    it('does its work even if standard error cannot be written', async () => {
+      await token('create', 'greenhouse');
+      expect(await execute('2>/dev/full', 'revoke', 'greenhouse', '--yes')).toMatchObject({
+        exitCode: 0,
+      });
+      expect(await list()).toMatchObject([{ status: 'revoked' }]);
+    });
+
+    // More than two pages of the query, and more than a pipe holds.
+    it('list shows 12,000 tokens, the oldest first', async () => {
+      await service.database.query(`
+        INSERT INTO access_tokens (id, name, hash, created_at)
+        SELECT substr(md5(i::text), 1, 12), i::text, sha256(i::text::bytea), now() - i * interval '1 second'
+        FROM generate_series(1, 12000) AS i`);
+      const table = await execute('', 'list');
+      expect(table).toMatchObject({ exitCode: 0, stderr: '' });
+      const names = table.stdout
+        .trimEnd()
+        .split('\n')
+        .slice(1)
+        .map((line) => Number(line.split(/ +/)[1]));
+      expect(names).toEqual(Array.from({ length: 12_000 }, (_, i) => 12_000 - i));
+    });
+  });
+});
