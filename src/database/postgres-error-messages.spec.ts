@@ -1,6 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { QueryFailedError } from 'typeorm/error/QueryFailedError.js';
-import { databaseError, inTypeOrm, systemError } from '../../test/setup/database/database-errors.js';
+import {
+  databaseError,
+  inTypeOrm,
+  systemError,
+} from '../../test/setup/database/database-errors.js';
 import {
   describeDatabaseError,
   isMisconfigured,

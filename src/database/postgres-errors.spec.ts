@@ -2,7 +2,11 @@ import { once } from 'node:events';
 import { connect, type LookupFunction } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { Client, Pool } from 'pg';
-import { databaseError, inTypeOrm, systemError } from '../../test/setup/database/database-errors.js';
+import {
+  databaseError,
+  inTypeOrm,
+  systemError,
+} from '../../test/setup/database/database-errors.js';
 import {
   isCancelled,
   isDatabaseError,

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { openCitusCluster, whyNoCitus, type CitusCluster } from '../setup/database/citus-cluster.js';
+import {
+  openCitusCluster,
+  whyNoCitus,
+  type CitusCluster,
+} from '../setup/database/citus-cluster.js';
 import { runContainer } from './engine.js';
 
 const missing = process.env['TEST_CITUS_URL'] === undefined ? await whyNoCitus() : undefined;

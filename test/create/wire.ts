@@ -1,4 +1,9 @@
-import { plantHead, openConnection, readResponses, type RawResponse } from '../setup/http/raw-http.js';
+import {
+  plantHead,
+  openConnection,
+  readResponses,
+  type RawResponse,
+} from '../setup/http/raw-http.js';
 
 /** A body and its framing. */
 export interface WireRequest {

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Shards } from '../../src/database/shards.js';
 import { createToken, startOn, stop, type BuiltService } from '../setup/service/built-service.js';
-import { openCitusCluster, whyNoCitus, type CitusCluster } from '../setup/database/citus-cluster.js';
+import {
+  openCitusCluster,
+  whyNoCitus,
+  type CitusCluster,
+} from '../setup/database/citus-cluster.js';
 import { runCommand } from '../setup/service/command.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { contradictions, send, type Sent, type StoredRow } from '../setup/model/history.js';

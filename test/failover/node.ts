@@ -2,7 +2,12 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { childrenOf } from '../setup/service/processes.js';
-import { sendSignal, startProgram, type RunningProgram, type User } from '../setup/service/program.js';
+import {
+  sendSignal,
+  startProgram,
+  type RunningProgram,
+  type User,
+} from '../setup/service/program.js';
 
 const HEALTH_TIMEOUT_MS = 1000;
 

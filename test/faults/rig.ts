@@ -3,7 +3,11 @@ import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
-import { disturb, startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
+import {
+  disturb,
+  startPostgresServer,
+  type PostgresServer,
+} from '../setup/database/postgres-server.js';
 import { waitFor } from '../setup/service/program.js';
 import type { Kind } from './plan.js';
 

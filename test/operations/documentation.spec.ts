@@ -3,7 +3,12 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { readConfig, SECRET_SETTINGS, settings } from '../../src/config/config.js';
-import { ERROR_MEANINGS, ErrorCode, statusOf, type ErrorName } from '../../src/errors/error-codes.js';
+import {
+  ERROR_MEANINGS,
+  ErrorCode,
+  statusOf,
+  type ErrorName,
+} from '../../src/errors/error-codes.js';
 
 const textOf = (file: string) => readFileSync(file, 'utf8');
 

@@ -12,7 +12,13 @@ import { openTestDatabase, type TestDatabase } from '../setup/database/database.
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { METRICS_SETTING, METRICS_TOKEN } from '../setup/service/metrics.js';
-import { beginPlant, openConnection, plantHead, readResponses, sendRaw } from '../setup/http/raw-http.js';
+import {
+  beginPlant,
+  openConnection,
+  plantHead,
+  readResponses,
+  sendRaw,
+} from '../setup/http/raw-http.js';
 import { useResources } from '../setup/jest/resources.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';

@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { end, runService, startOn, stop, urlOf, type BuiltService } from '../setup/service/built-service.js';
+import {
+  end,
+  runService,
+  startOn,
+  stop,
+  urlOf,
+  type BuiltService,
+} from '../setup/service/built-service.js';
 import { runCommand, type Command } from '../setup/service/command.js';
 import { beginPlant, openConnection, readResponses } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
