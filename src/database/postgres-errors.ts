@@ -147,7 +147,7 @@ export function isMisconfigured(error: unknown): boolean {
 /** The database reported the error. */
 export function isDatabaseError(error: unknown): boolean {
   // TypeORM wraps a lost connection, too.
-  const cause = error instanceof QueryFailedError ? error.driverError : error;
+  const cause: unknown = error instanceof QueryFailedError ? error.driverError : error;
   return cause instanceof DatabaseError;
 }
 

@@ -1,5 +1,8 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rmdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { runProgram, type Command } from '../setup/service/command.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
@@ -65,9 +68,34 @@ export function runContainer(options: string[], command: string[] = [], image = 
     exec: (...command) => engine('exec', name, ...command),
     signal: (signal) => engine('kill', '--signal', signal, name),
     async remove() {
-      await engine('kill', name).catch(() => undefined);
-      await engine('rm', '--force', '--volumes', name).catch(() => undefined);
+      // Podman would ask it to stop, and wait; Docker kills it.
+      const atOnce = isPodman ? ['--time=0'] : [];
+      await engine('rm', '--force', ...atOnce, '--volumes', name).catch(() => undefined);
       await output.exit();
+    },
+  };
+}
+
+/** A folder of the machine. Its files may belong to users of containers, and the user of the tests may be an ordinary one. */
+export interface Folder {
+  readonly path: string;
+  readonly remove: () => Promise<void>;
+}
+
+/** @param uid its owner; by default the user of the tests */
+export async function makeFolder(uid?: number): Promise<Folder> {
+  const path = await mkdtemp(join(tmpdir(), 'plant-store-test-'));
+  const asRoot = async (...command: string[]) => {
+    const options = ['--rm', '--user=0:0', `--volume=${path}:/data`];
+    await engine('run', ...options, IMAGE, ...command);
+  };
+  if (uid !== undefined) await asRoot('chown', `${uid}:${uid}`, '/data');
+  return {
+    path,
+    async remove() {
+      const script = `find /data -mindepth 1 -delete && chown ${process.getuid!()} /data`;
+      await asRoot('sh', '-euc', script);
+      await rmdir(path);
     },
   };
 }

@@ -1,8 +1,9 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { noResponse } from '../setup/http/fetch-documented.js';
+import { noResponse, fetchDocumented } from '../setup/http/fetch-documented.js';
 import { until } from '../setup/time/until.js';
 import { engine, isStored, post, runContainer, type Container } from './engine.js';
 import { startPostgres, type Postgres } from './postgres.js';
@@ -86,10 +87,27 @@ it('refuses a secret that is given twice', async () => {
   expect(container.output.stderr).not.toContain(encodeURIComponent(PASSWORD));
 });
 
-it('names the file that it cannot read', async () => {
-  const container = run(['--env=DATABASE_URL_FILE=/run/secrets/nothing']);
-  expect(await container.output.exit()).toBe(1);
-  expect(container.output.stderr).toContain('/run/secrets/nothing');
+it.each(['/run/secrets/nothing', '/dev/null', '/tmp'])(
+  'names the file that has no secret: %s',
+  async (path) => {
+    const container = run([`--env=DATABASE_URL_FILE=${path}`]);
+    expect(await container.output.exit()).toBe(1);
+    expect(container.output.stderr).toContain('DATABASE_URL_FILE');
+    expect(container.output.stderr).toContain(path);
+  },
+);
+
+it('takes the hash of the token for metrics from a file', async () => {
+  const token = randomBytes(32).toString('base64url');
+  const hash = createHash('sha256').update(token).digest('hex');
+  const file = await secret('METRICS_TOKEN_SHA256', hash);
+  const url = await run([`--env=DATABASE_URL=${urlWithPassword()}`, ...file]).url();
+  const statusWith = async (sent: string) => {
+    const headers = { authorization: `Bearer ${sent}` };
+    return (await fetchDocumented(`${url}/metrics`, { headers })).status;
+  };
+  expect(await statusWith(token)).toBe(200);
+  expect(await statusWith('wrong')).toBe(401);
 });
 
 it('says which password was wrong, and not the password', async () => {

@@ -11,7 +11,6 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { RefusedLines } from '../../src/cli/load/refused-lines.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
 import { runBefore, runCommand } from '../setup/service/command.js';
 import { holdClock } from '../setup/time/clock.js';

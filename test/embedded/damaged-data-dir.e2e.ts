@@ -156,7 +156,7 @@ describe('a data folder that cannot be used', () => {
   itAsRoot('the data folder belongs to another user: the message names both', async () => {
     await chown(dataDir, 12_345, 12_345);
     await expectOneLine(
-      `${dataDir} belongs to another user (uid 12345). Start as that user, or set DATA_DIR to a folder of your own.`,
+      `${dataDir} belongs to another user (uid 12345). Start as that user, give it to yours (chown -R ${process.geteuid!()}), or set DATA_DIR to a folder of your own.`,
     );
   });
 

@@ -38,11 +38,16 @@ export function openDataDir(dataDir: string): void {
     const isSticky = (mode & STICKY) !== 0;
     if (isOwn && !isSticky) chmodSync(dataDir, 0o700);
     if (!isOwn && (uid !== ROOT || (!isSticky && (mode & constants.S_IWOTH) !== 0))) {
-      throw new StartError(
-        `${dataDir} belongs to another user (uid ${uid}). Start as that user, or set DATA_DIR to a folder of your own.`,
-      );
+      throw notOwned(dataDir, uid);
     }
-    accessSync(dataDir, constants.W_OK);
+    try {
+      accessSync(dataDir, constants.W_OK);
+    } catch (error) {
+      // On a file system that is read-only, another owner would not help.
+      throw !isOwn && (error as NodeJS.ErrnoException).code === 'EACCES'
+        ? notOwned(dataDir, uid)
+        : error;
+    }
   } catch (error) {
     if (error instanceof StartError) throw error;
     // The last line of the output of a program, or the only one of a message.
@@ -52,6 +57,12 @@ export function openDataDir(dataDir: string): void {
       { cause: error },
     );
   }
+}
+
+function notOwned(path: string, uid: number): StartError {
+  return new StartError(
+    `${path} belongs to another user (uid ${uid}). Start as that user, give it to yours (chown -R ${process.geteuid!()}), or set DATA_DIR to a folder of your own.`,
+  );
 }
 
 /** The path of a socket has at most 107 bytes on Linux and 103 on macOS. This is the longest path of its folder. */
