@@ -4,7 +4,7 @@ import { hashOf } from '../../src/database/shards.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 
-/** Citus itself is tested by `npm run test:sharded`; here, its list of distributed tables is enough. */
+/** Citus itself is tested by `test/run sharded`; here, its list of distributed tables is enough. */
 describe('plants that Citus distributes over several servers', () => {
   let service: TestService;
 
