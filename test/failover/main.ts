@@ -39,7 +39,7 @@ const program = new Command('npm run test:failover --')
   .option(
     '--out <file>',
     'the report as JSON; the picture is beside it',
-    'test/mutation/report.json',
+    'test/failover/results/report.json',
   );
 
 /** The pauses of the short form are short, because CI waits for it. */

@@ -73,7 +73,8 @@ export const openEmbeddedRig: OpenRig = async (_folder, disk, resources) => {
   const dataDir = join(disk, 'data');
   await mkdir(dataDir);
   const cluster = join(dataDir, 'postgres');
-  const url = `postgres://postgres@/postgres?host=${encodeURIComponent(cluster)}`;
+  // As the service, for which connections are reserved that other users cannot take.
+  const url = `postgres://plant_store@/postgres?host=${encodeURIComponent(cluster)}`;
   const query = async <Row extends pg.QueryResultRow>(sql: string, parameters?: unknown[]) => {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
