@@ -143,10 +143,9 @@ failover() {
   npm run -s test:failover
 }
 
-# Plants that Postgres loses, because it does not wait for its disk.
+# A plant that is deleted while the service runs.
 report_loss() {
-  if npm run -s test:faults -- --kills 3 --kinds kill-postgres \
-    --setting synchronous_commit=off --setting wal_writer_delay=10s --out "$work/loss.json"; then
+  if npm run -s test:faults -- --kinds lose-plant --out "$work/loss.json"; then
     return 1
   fi
   node -e 'process.exit(JSON.parse(require("node:fs").readFileSync(process.argv[1])).missing > 0 ? 0 : 1)' "$work/loss.json"

@@ -126,6 +126,13 @@ const FAULTS: Readonly<Record<Kind, (targets: Targets) => Promise<string>>> = {
     return `all ${takers.length} connections of Postgres taken for ${held}`;
   },
 
+  async 'lose-plant'(targets) {
+    await targets.server.query(
+      'DELETE FROM plants WHERE id = (SELECT id FROM plants ORDER BY created_at LIMIT 1)',
+    );
+    return 'a plant deleted';
+  },
+
   async 'lock-table'(targets) {
     const locker = await connect(targets.server);
     await locker.query('BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE');

@@ -4,7 +4,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { CannotRunError, parseCount, runToExitCode } from '../setup/fault-program.js';
-import { isKill, KINDS, longPlan, shortPlan, type Kind } from './plan.js';
+import { isKill, KINDS, LOSE_PLANT, longPlan, shortPlan, type Kind } from './plan.js';
 import { formatReport } from './report.js';
 import { openEmbeddedRig, openServerRig } from './rig.js';
 import { run } from './run.js';
@@ -27,19 +27,18 @@ const program = new Command('npm run test:faults --')
     'how many, with other faults among them (default: each fault once)',
     parseCount,
   )
-  .addOption(new Option('--kinds <names...>', 'which').choices(KINDS).default(KINDS, 'all'))
+  .addOption(
+    new Option('--kinds <names...>', 'which')
+      .choices([...KINDS, LOSE_PLANT])
+      .default(KINDS, 'all but lose-plant'),
+  )
   .addOption(new Option('--embedded', 'the embedded Postgres of the service').conflicts('setting'))
   .addOption(
     new Option('--seed <number>', 'repeats the choices of another run')
       .argParser(parseCount)
       .default(randomInt(1, 2 ** 31), 'at random'),
   )
-  .option(
-    '--setting <name=value>',
-    'of Postgres; with synchronous_commit=off, acknowledged plants must be reported as missing',
-    addSetting,
-    {},
-  )
+  .option('--setting <name=value>', 'of Postgres', addSetting, {})
   .option('--out <file>', 'the report as JSON', 'test/faults/results/report.json');
 
 function addSetting(text: string, settings: Record<string, string>): Record<string, string> {

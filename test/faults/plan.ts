@@ -13,7 +13,10 @@ export const KINDS = [
   'take-connections',
   'lock-table',
 ] as const;
-export type Kind = (typeof KINDS)[number];
+
+/** Shows that a lost plant is reported: the service itself loses none, so this fault deletes one. It is never chosen by default. */
+export const LOSE_PLANT = 'lose-plant' as const;
+export type Kind = (typeof KINDS)[number] | typeof LOSE_PLANT;
 
 /** Of so many faults in a long run, one is not a kill. */
 const FAULTS_PER_OTHER = 4;

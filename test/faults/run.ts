@@ -11,7 +11,7 @@ import { clock } from '../setup/model/times.js';
 import { mountSmallDisk } from './disk.js';
 import { cause, type Targets } from './faults.js';
 import { startLoad } from './load.js';
-import { isKill, KINDS, type Kind } from './plan.js';
+import { isKill, KINDS, LOSE_PLANT, type Kind } from './plan.js';
 import { createReport, type FaultRecord, type Report } from './report.js';
 import type { OpenRig } from './rig.js';
 import { Service } from './service.js';
@@ -60,7 +60,7 @@ export async function run(
     (reason) => reason !== undefined,
   );
   leftOut.forEach(tell);
-  const kinds = plan(KINDS.filter((kind) => !impossible.includes(kind)));
+  const kinds = plan(([...KINDS, LOSE_PLANT] as const).filter((kind) => !impossible.includes(kind)));
 
   const [port] = (await findFreePorts(1)) as [number];
   const service = new Service({ port, env, folder, faketime, signal });
