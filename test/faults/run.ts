@@ -60,7 +60,9 @@ export async function run(
     (reason) => reason !== undefined,
   );
   leftOut.forEach(tell);
-  const kinds = plan(([...KINDS, LOSE_PLANT] as const).filter((kind) => !impossible.includes(kind)));
+  const kinds = plan(
+    ([...KINDS, LOSE_PLANT] as const).filter((kind) => !impossible.includes(kind)),
+  );
 
   const [port] = (await findFreePorts(1)) as [number];
   const service = new Service({ port, env, folder, faketime, signal });
