@@ -153,11 +153,14 @@ describe('the folder', () => {
       await writeFile(join(postgres, 'postmaster.pid'), other);
     }));
 
-  it('starts although a full disk left an empty postmaster.pid, and a kill the lock of a socket', () =>
-    closeAndReopen(async (postgres) => {
-      await writeFile(join(postgres, 'postmaster.pid'), '');
-      await writeFile(join(postgres, '.s.PGSQL.5432.lock'), `${process.pid}\n`);
-    }));
+  it.each(['', 'garbage\n'])(
+    'starts although a full disk left %j in postmaster.pid, and a kill the lock of a socket',
+    (text) =>
+      closeAndReopen(async (postgres) => {
+        await writeFile(join(postgres, 'postmaster.pid'), text);
+        await writeFile(join(postgres, '.s.PGSQL.5432.lock'), `${process.pid}\n`);
+      }),
+  );
 
   // Only root runs Postgres as another user.
   (process.getuid!() === 0 ? it : it.skip)('may be a copy that root restored', () =>

@@ -1,6 +1,16 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, mkdtemp, realpath, rm, symlink, writeFile, readFile } from 'node:fs/promises';
+import {
+  cp,
+  mkdir,
+  mkdtemp,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -354,6 +364,19 @@ describe('./plant-store', () => {
         stdout: '',
         stderr: `The build in ${folder}/dist is missing or older than src or node_modules. Run: npm ci && npm run build\n`,
       });
+    });
+
+    it('keeps compiled code where no other user can replace it', async () => {
+      await command();
+      await rm(join(folder, 'node_modules'));
+      await mkdir(join(folder, 'node_modules'));
+      const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
+      const env = { PATH: path, NODE_COMPILE_CACHE: undefined! };
+      const call = ['-c', 'umask 000; exec "$0"', join(folder, 'plant-store')];
+      expect(await finished(runProgram('/bin/sh', call, env))).toMatchObject({ exitCode: 0 });
+      for (const dir of ['.cache', '.cache/plant-store', '.cache/plant-store/compiled']) {
+        expect((await stat(join(folder, 'node_modules', dir))).mode & 0o777).toBe(0o700);
+      }
     });
 
     it('npm start builds in the same cases, and reports that on standard error, not in the log', async () => {

@@ -27,7 +27,7 @@ describe('a package of Postgres', () => {
   it('must be prepared by the build', async () => {
     await symlink(join(findPostgresPackage(), 'bin'), join(folder, 'bin'));
     expect(() => checkPostgresPackage(folder)).toThrow(
-      'The embedded Postgres is not built. Run npm run build, or set DATABASE_URL to a Postgres server.',
+      'The embedded Postgres is not built. Run npm run build, which says why if it cannot be, or set DATABASE_URL to a Postgres server.',
     );
   });
 

@@ -47,6 +47,8 @@ export function checkPostgresPackage(folder: string): void {
     throw new StartError(`The embedded Postgres ${reason}, ${OR_SERVER}.`);
   }
   if (!existsSync(archiveIn(folder))) {
-    throw new StartError(`The embedded Postgres is not built. Run npm run build, ${OR_SERVER}.`);
+    throw new StartError(
+      `The embedded Postgres is not built. Run npm run build, which says why if it cannot be, ${OR_SERVER}.`,
+    );
   }
 }

@@ -28,10 +28,11 @@ if [ "$(uname)" = Linux ]; then
     exit 1
   }
   # The process that a killed Postgres left in its file has ended, and its number may belong to any other one. Postgres ignores
-  # a number that it finds in this variable.
-  export PG_GRANDPARENT_PID="$pid"
-  # Postgres would not start with an empty file, which a full disk leaves.
-  [ -s "$cluster/postmaster.pid" ] || rm -f "$cluster/postmaster.pid"
+  # a number that it finds in this variable. It would not start with a file without a number, which a full disk may leave.
+  case $pid in
+    '' | *[!0-9-]*) rm -f "$cluster/postmaster.pid" ;;
+    *) export PG_GRANDPARENT_PID="$pid" ;;
+  esac
   rm -f "$cluster"/.s.PGSQL.*.lock
 else
   # macOS has no flock, and no containers. It leaves what is written by default in the cache of the disk.
