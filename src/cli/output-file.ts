@@ -12,8 +12,8 @@ import { dirname } from 'node:path';
 import { CommandError } from './command-error.js';
 
 /**
- * A file that a command writes, for whoever reads it meanwhile or after an interruption. Under its name, there is always a whole one: an unfinished one has a name of its own, and
- * replaces an earlier file when it is complete and on the disk.
+ * A file that a command writes. A reader never finds an unfinished one under its name: that has a name of its own, and replaces
+ * an earlier file when it is complete and on the disk.
  */
 export class OutputFile {
   /** Where the data is before `finish`. Two runs for one file do not write to the same one. */

@@ -11,7 +11,7 @@ const BAR_LENGTH = 10;
 /** A narrower terminal has room for the counts only. */
 const MIN_WIDTH_FOR_BAR = 60;
 
-/** What a progress bar shows. */
+/** The state of the work that a progress bar shows. */
 export interface Progress {
   /** Such as `5 stored`, the most important first. */
   readonly counts: readonly string[];

@@ -14,7 +14,7 @@ const OURS =
 /** Variables that Kubernetes and Docker set for a service with a name such as "database". */
 const OF_LINKS = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP)(?:_\w+)?)?)$/;
 
-/** Of the length of a name: more different letters are another word. */
+/** The share of the letters of a name that may be mistyped. A name with more different letters is another word. */
 const MAX_DISTANCE = 0.4;
 
 /** Letters that may differ in a short name, too: two that are swapped count as two. */

@@ -3,8 +3,16 @@ import type { DatabaseConfig } from '../config/config.js';
 import { primaryClient, serversOf } from './primary-client.js';
 import { beginSession, type TimeLimits } from './session.js';
 
-/** How long a connection may take to close: a frozen server never closes its side. */
+/** How long a connection may take to close. */
 const CLOSE_TIMEOUT_MS = 1000;
+
+/** Waits until connections have closed, at most a second: a frozen server never closes its side. */
+export async function untilClosed(closing: Promise<unknown>): Promise<void> {
+  await Promise.race([
+    closing,
+    new Promise((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS).unref()),
+  ]);
+}
 
 /**
  * Runs `work` on a connection of its own, for commands with statements that may take long. Opening it takes at most
@@ -32,10 +40,7 @@ export async function withConnection<Result>(
     await client.connect();
     await beginSession(client, limits, config.timeout);
     const result = await work(client);
-    await Promise.race([
-      client.end(),
-      new Promise((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS).unref()),
-    ]);
+    await untilClosed(client.end());
     return result;
   } finally {
     // After a failure, there may be data that nobody reads.

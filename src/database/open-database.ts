@@ -55,7 +55,7 @@ async function open(
 ): Promise<OpenDatabase> {
   const { url } = config;
   if (url !== undefined) return { config: { ...config, url }, close: () => Promise.resolve() };
-  // Of the variables for clients of Postgres, such as PGOPTIONS, pg reads more than an address overrides.
+  // Variables for clients of other servers, such as PGOPTIONS: an address does not override all that pg reads.
   for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name];
   const folder = findPostgresPackage();
   checkPostgresPackage(folder);

@@ -4,6 +4,7 @@ import { parse } from 'pg-connection-string';
 import { DataSource, MigrationExecutor, type EntityManager } from 'typeorm';
 import type { DatabaseConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
+import { untilClosed } from './connection.js';
 import { databaseOptions, SERVER_PART, type PoolOptions } from './database-options.js';
 import {
   describeDatabaseError,
@@ -21,9 +22,6 @@ const LOG_INTERVAL_MS = 30_000;
 
 /** The last attempt has at least this time, however near the end is: its reason is the one that is reported. */
 const MIN_TIMEOUT_MS = 500;
-
-/** How long a connection may take to close: a frozen server never closes its side. */
-const CLOSE_TIMEOUT_MS = 1000;
 
 /** Any number, as long as all processes that migrate this schema use the same one. */
 const MIGRATION_LOCK = 0x706c616e74;
@@ -156,11 +154,8 @@ async function inDatabase<Result>(
       return work(manager);
     });
   } finally {
-    await Promise.race([
-      dataSource.isInitialized && dataSource.destroy(),
-      new Promise((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS).unref()),
-    ]);
-    // What is still open would keep a command from ending.
+    if (dataSource.isInitialized) await untilClosed(dataSource.destroy());
+    // An open connection would keep a command from ending.
     for (const { connection } of clients) connection.stream.destroy();
   }
 }

@@ -4,9 +4,9 @@ import { isUnsupported } from './postgres-errors.js';
 
 /** Time limits of the server, in milliseconds; 0 means without a limit. */
 export interface TimeLimits {
-  /** Of each statement. */
+  /** The limit of each statement. */
   readonly statement: number;
-  /** Of each wait for a lock. */
+  /** The limit of each wait for a lock. */
   readonly lock: number;
 }
 
