@@ -5,7 +5,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { ROOT, runProgram } from '../setup/service/command.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
-const BIN = join(ROOT, 'node_modules/.bin');
+/** The packages of clients. Those of the service must not hide that a client lacks one. */
+const MODULES = join(ROOT, 'test/examples/node_modules');
+
+const BIN = join(MODULES, '.bin');
 
 const OPTIONS = {
   strict: true,
@@ -31,7 +34,7 @@ describe('the generated clients of docs/generated-clients.md', () => {
   beforeEach(async () => {
     await service.database.query('TRUNCATE plants');
     folder = await mkdtemp(join(tmpdir(), 'plant-store-generated-'));
-    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    await symlink(MODULES, join(folder, 'node_modules'));
     await cp(join(ROOT, 'openapi.json'), join(folder, 'openapi.json'));
     await writeFile(join(folder, 'package.json'), '{"type":"module"}');
     await writeFile(join(folder, 'exact-id.ts'), codeIn(guide, 'ts exact-id.ts'));

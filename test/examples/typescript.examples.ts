@@ -10,13 +10,17 @@ import { describeSample, example } from './sample.js';
 
 const runFile = promisify(execFile);
 
+const MODULES = join(ROOT, 'test/examples/node_modules');
+
 /** Writes the sample, and the types that it uses, to `folder`, as docs/clients.md says. */
 async function prepare(folder: string): Promise<void> {
-  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
-  await cp(example('store-plant.ts'), join(folder, 'store-plant.ts'));
+  await symlink(MODULES, join(folder, 'node_modules'));
+  for (const file of ['store-plant.ts', 'generate-types.js']) {
+    await cp(example(file), join(folder, file));
+  }
   await writeFile(join(folder, 'package.json'), '{"type":"module"}');
   const document = pathToFileURL(join(ROOT, 'openapi.json')).href;
-  const types = await runFile(process.execPath, [example('generate-types.js'), document]);
+  const types = await runFile(process.execPath, [join(folder, 'generate-types.js'), document]);
   await writeFile(join(folder, 'plant-store.ts'), types.stdout);
 }
 
@@ -33,7 +37,7 @@ it('store-plant.ts fits the types of the document, and with a number as its id i
     .replace(/BigInt\(.*?\)/, 'Number(id)')
     .replace(/(?=^.+Number\(id\))/m, '// @ts-expect-error: number\n');
   await writeFile(join(folder, 'rounded.ts'), rounded);
-  const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const compiler = join(MODULES, 'typescript/bin/tsc');
   const modules = ['--module', 'nodenext', '--lib', 'esnext,dom', '--types', 'node'];
   const options = ['--strict', '--noEmit', '--skipLibCheck', ...modules];
   const check = runFile(process.execPath, [compiler, ...options, 'store-plant.ts', 'rounded.ts'], {
