@@ -145,6 +145,19 @@ describe('the documentation is complete', () => {
     },
   );
 
+  it('docs/settings.md has the unit of each time and of each size', () => {
+    const rows = tableBelow('docs/settings.md', 'All settings');
+    const unitOf = (name: string) => {
+      if (name.endsWith('_MS')) return 'ms';
+      return parsed(name, '1kb') === 1024 ? 'bytes' : undefined;
+    };
+    for (const [cell, , range] of rows) {
+      const [name] = codeIn(cell!);
+      const unit = /^[\d,]+ to [\d,]+ (ms|bytes)$/.exec(range!)?.[1];
+      expect([name, unit]).toEqual([name, unitOf(name!)]);
+    }
+  });
+
   it('docs/settings.md has the range of each setting that is a number', () => {
     const rows = tableBelow('docs/settings.md', 'All settings');
     const ofNumbers = rows.filter(([cell]) => {
