@@ -171,7 +171,7 @@ describe('plants export', () => {
     expect(lines).toHaveLength(1 + MANY + 1);
     expect(lines).toContain(`${MANY},${'a'.repeat(1000)},`);
     expect(command.stdout).not.toContain('late');
-    expect(command.stderr).toMatch(/^20,000 plants exported, in /);
+    expect(command.stderr).toMatch(/^20,000 plants exported, in /m);
   });
 
   it('ends without a message when the reader of a pipe has ended', async () => {
