@@ -28,6 +28,9 @@ function tableBelow(file: string, heading: string): string[][] {
   );
 }
 
+/** A page without its blocks of code. */
+const proseOf = (file: string) => textOf(file).replaceAll(/^```[^]*?^```$/gm, '');
+
 const codeIn = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
 
 /** The anchors that GitHub gives to the headings of a page. */
@@ -213,8 +216,20 @@ describe('the documentation is complete', () => {
       .map((file) => `docs/${file}`),
   ];
 
+  it.each(pages)('the TypeScript files that %s names exist', (page) => {
+    const folders = ['src', 'test', 'bench', 'examples'];
+    const files = folders.flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(
+        (file) => `/${folder}/${file}`,
+      ),
+    );
+    const named = codeIn(proseOf(page)).filter((text) => /^[\w./-]+\.ts$/.test(text));
+    const missing = named.filter((name) => !files.some((file) => file.endsWith(`/${name}`)));
+    expect(missing).toEqual([]);
+  });
+
   it.each(pages)('the links of %s lead to files and headings that exist', (page) => {
-    const text = textOf(page).replaceAll(/^```[^]*?^```$/gm, '');
+    const text = proseOf(page);
     for (const [, link] of text.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
       const [path, anchor] = link!.split('#');
       const file = path === '' ? page : join(dirname(page), path!);
