@@ -29,7 +29,8 @@ install_npm() {
 
 install_debian() {
   install postgresql pgbouncer chromium shellcheck yamllint docker-compose prometheus nginx-light procps patroni \
-    etcd-server haproxy libfaketime curl openssl systemd python3 default-jdk-headless libjackson2-databind-java
+    etcd-server haproxy libfaketime curl openssl systemd black python3-urllib3 default-jdk-headless \
+    libjackson2-databind-java
 }
 
 install() {
@@ -66,6 +67,7 @@ lint_document() {
 }
 
 lint_scripts() {
+  black --check --quiet examples
   shellcheck .ci/run .ci/*.sh .ci/image-tags plant-store src/database/embedded/*.sh deploy/kubernetes/migrate \
     deploy/proxy/start bench/run test/run test/*/run test/containers/*.sh examples/*.sh
 }

@@ -16,7 +16,7 @@ import java.util.concurrent.TimeUnit;
 class StorePlant {
   private static final int ATTEMPTS = 10;
   private static final int TIMEOUT_SECONDS = 10;
-  private static final Set<Integer> RETRY_STATUSES = Set.of(429, 503);
+  private static final Set<Integer> RETRY_STATUSES = Set.of(429, 502, 503, 504);
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final HttpClient CLIENT = HttpClient.newHttpClient();
 

@@ -43,7 +43,7 @@ async function storePlant(plant, service) {
   const body = toJson(plant);
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const response = await send(body, service);
-    if (response && ![429, 503].includes(response.status)) {
+    if (response && ![429, 502, 503, 504].includes(response.status)) {
       const result = parseJson(response.text);
       if (response.status === 200 && result?.name === plant.name) return result;
       if (result?.error === 40006) throw new Error(`The id ${plant.id} is taken.`);

@@ -39,7 +39,7 @@ async function storePlant(client: ReturnType<typeof createPlantStore>, plant: Ne
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const { data, error, response } = (await send(client, plant)) ?? {};
     if (data?.name === plant.name) return data;
-    if (response && ![429, 503].includes(response.status)) {
+    if (response && ![429, 502, 503, 504].includes(response.status)) {
       if (error?.error === 40006) throw new Error(`The id ${plant.id} is taken.`);
       throw new Error(error?.message ?? 'No plant.');
     }

@@ -1,16 +1,22 @@
 """Stores a plant. Usage: python3 store_plant.py ID NAME [TAG]"""
 
-import http.client
 import json
 import os
 import re
 import sys
-import time
-import urllib.error
-import urllib.request
 
-ATTEMPTS = 10
+import urllib3
+
 TIMEOUT_SECONDS = 10
+
+# Waits as long as Retry-After says, otherwise 0, 1, 2, 4, 8 and 16 seconds.
+RETRY = urllib3.Retry(
+    total=6,
+    allowed_methods={"POST"},
+    status_forcelist={429, 502, 503, 504},
+    backoff_factor=0.5,
+    raise_on_status=False,
+)
 
 
 def read_plant(args):
@@ -24,16 +30,18 @@ def read_plant(args):
     return dict(zip(("id", "name", "tag"), (int(args[0]), *args[1:])))
 
 
-def send(request):
-    """Returns status, header fields and text, or None without a complete response."""
-    try:
-        try:
-            response = urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS)
-        except urllib.error.HTTPError as error_response:
-            response = error_response
-        return response.status, response.headers, response.read()
-    except (OSError, http.client.HTTPException):
-        return None  # The plant may be stored or not.
+def send(plant, url, token):
+    """Each attempt sends the same plant, so it is stored only once."""
+    pool = urllib3.PoolManager(retries=RETRY, timeout=TIMEOUT_SECONDS)
+    return pool.request(
+        "POST",
+        url.rstrip("/") + "/plants",
+        body=json.dumps(plant).encode(),
+        headers={
+            "Authorization": f"Bearer {token}",
+            "Content-Type": "application/json",
+        },
+    )
 
 
 def parse_object(text):
@@ -43,36 +51,19 @@ def parse_object(text):
         return {}
 
 
-def seconds_to_wait(headers):
-    value = headers.get("Retry-After", "")
-    return int(value) if value.isdigit() else 1
-
-
 def store_plant(plant, url, token):
-    """Each attempt sends the same plant, so it is stored only once."""
-    request = urllib.request.Request(
-        url.rstrip("/") + "/plants",
-        json.dumps(plant).encode(),
-        {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
-    )
-    for _ in range(ATTEMPTS):
-        response = send(request)
-        if response is None:
-            time.sleep(1)
-            continue
-        status, headers, text = response
-        if status in (429, 503):
-            time.sleep(seconds_to_wait(headers))
-            continue
-        result = parse_object(text)
-        if status == 200 and result.get("name") == plant["name"]:
-            return result
-        if result.get("error") == 40006:
-            sys.exit(f"The id {plant['id']} is taken.")
-        sys.exit(
-            str(result.get("message") or f"{status}: not a response of the Plant Store")
-        )
-    sys.exit("The Plant Store does not respond.")
+    try:
+        response = send(plant, url, token)
+    except urllib3.exceptions.HTTPError as error:
+        # The plant may be stored or not.
+        sys.exit(f"The Plant Store does not respond: {error}")
+    result = parse_object(response.data)
+    if response.status == 200 and result.get("name") == plant["name"]:
+        return result
+    if result.get("error") == 40006:
+        sys.exit(f"The id {plant['id']} is taken.")
+    failure = f"{response.status}: not a response of the Plant Store"
+    sys.exit(str(result.get("message") or failure))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { CommandError } from './command-error.js';
+import { describeFileError } from './file-error.js';
 
 /**
  * A file that a command writes. A reader never finds an unfinished one under its name: that has a name of its own, and replaces
@@ -83,7 +84,7 @@ export class OutputFile {
   }
 
   private notWritten(cause: unknown): CommandError {
-    const { code } = cause as NodeJS.ErrnoException;
-    return new CommandError(`${this.name} cannot be written (${code}). ${this.remedy}`, { cause });
+    const reason = describeFileError(cause);
+    return new CommandError(`${this.name} cannot be written: ${reason}. ${this.remedy}`, { cause });
   }
 }

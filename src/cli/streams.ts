@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { isatty } from 'node:tty';
 import { CommandError } from './command-error.js';
+import { describeFileError } from './file-error.js';
 
 /** The standard streams of a command, as `process` has them. */
 export interface Streams {
@@ -65,7 +66,7 @@ export async function writeResult(output: Output, result: string): Promise<void>
     await write(output, `${result}\n`);
   } catch (error) {
     throw new CommandError(
-      `Standard output could not be written (${codeOf(error)}); nothing was changed. ` +
+      `Standard output could not be written: ${describeFileError(error)}. Nothing was changed. ` +
         'Run the command again with a terminal, a pipe that is read to its end, or a file with room.',
       { cause: error },
     );
@@ -88,15 +89,14 @@ export async function writeChunk(output: Output, chunk: Uint8Array): Promise<voi
   try {
     await write(output, chunk);
   } catch (error) {
-    if (codeOf(error) === 'EPIPE') throw new ReaderEndedError('', { cause: error });
+    if ((error as NodeJS.ErrnoException).code === 'EPIPE')
+      throw new ReaderEndedError('', { cause: error });
     throw new CommandError(
-      `Standard output could not be written (${codeOf(error)}); what was written is not complete.`,
+      `Standard output could not be written: ${describeFileError(error)}. What was written is not complete.`,
       { cause: error },
     );
   }
 }
-
-const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? String(error);
 
 async function write(output: Output, data: string | Uint8Array): Promise<void> {
   const target = fstatSync(output.fd);

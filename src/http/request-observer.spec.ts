@@ -87,8 +87,8 @@ describe('the log entry of a request', () => {
     ]);
   });
 
-  it('has the route "unmatched" and no token when there is none', async () => {
-    const exchange = await observed(['Authorization: Bearer secret'], 'DELETE /a HTTP/1.1');
+  it('has the route "unmatched", the path and no token when there is none', async () => {
+    const exchange = await observed(['Authorization: Bearer secret'], 'DELETE /a?b=c HTTP/1.1');
     await end(exchange, 404);
     expect(entries).toEqual([
       {
@@ -97,10 +97,17 @@ describe('the log entry of a request', () => {
         requestId: UUID,
         method: 'DELETE',
         route: 'unmatched',
+        path: '/a',
         status: 404,
         duration: 0,
       },
     ]);
+  });
+
+  it('has at most a hundred characters of a path', async () => {
+    const exchange = await observed([], `GET /${'a'.repeat(100)} HTTP/1.1`);
+    await end(exchange, 404);
+    expect(entries).toMatchObject([{ path: `/${'a'.repeat(99)}…` }]);
   });
 
   it.each([
@@ -154,6 +161,7 @@ describe('the log entry of a request', () => {
         requestId: 'a',
         method: 'POST',
         route: 'unmatched',
+        path: expect.any(String),
         status: Math.floor(error.code / 100),
         duration: 0,
         error: error.code,

@@ -24,6 +24,9 @@ const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 const UNMATCHED = 'unmatched';
 const UNPARSED = 'unparsed';
 
+/** A long path would fill the terminal. */
+const MAX_PATH_LENGTH = 100;
+
 /** An id of any other form could break a log entry or fill a disk. */
 const WELL_FORMED_ID = /^[\w.:-]{1,128}$/;
 
@@ -85,6 +88,7 @@ export class RequestObserver {
         requestId,
         method: request.method,
         route,
+        path: route === UNMATCHED ? beginningOf(request.path) : undefined,
         status,
         duration: Math.round(milliseconds * 10) / 10,
         error: error?.code,
@@ -130,6 +134,10 @@ export function sendUnparsed(server: Server, response: ServerResponse, error: Se
   server.emit(UNPARSED_EVENT, error, response);
   noSniff(response.req, response, () => sendError(response.req, response, error));
 }
+
+/** Node itself refuses a path with control characters, which could change the terminal of the person who reads it. */
+const beginningOf = (path: string): string =>
+  path.length > MAX_PATH_LENGTH ? `${path.slice(0, MAX_PATH_LENGTH)}…` : path;
 
 /** The id that the client or a proxy sent in `X-Request-Id`, or a new one. */
 function requestIdOf({ headers }: IncomingMessage): string {

@@ -65,6 +65,12 @@ describe('the log', () => {
     );
   });
 
+  it('has no path of a request without a route, which may be anything', () => {
+    createLogger({ level: 'info' }).info({ route: 'unmatched', path: '/secret' }, 'request');
+    flush();
+    expect(output).toContain('"route":"unmatched","msg":"request"}');
+  });
+
   it('on a terminal is text for people', async () => {
     Object.assign(process.stdout, { isTTY: true });
     createLogger({ level: 'info' }).info({ status: 200 }, 'hello');
@@ -88,11 +94,17 @@ describe('the log', () => {
       Object.assign(process.stdout, { isTTY: true });
       createLogger({ level: 'info' }).info({ ...entry, ...fields }, message);
       await settled();
-      return stripVTControlCharacters(output).replace(/^\[\d\d:\d\d:\d\d\]: /, '');
+      return stripVTControlCharacters(output).replace(/^\[\d\d:\d\d:\d\d\] /, '');
     };
 
     it('status, method, path and duration first, and its id last', async () => {
       expect(await textOf({})).toBe('200 POST /plants 1.2 ms, token greenhouse, request order-1\n');
+    });
+
+    it('the path that was sent if no route has it', async () => {
+      expect(await textOf({ route: 'unmatched', path: '/plant', status: 404, error: 40400 })).toBe(
+        '404 POST /plant 1.2 ms, error 40400, token greenhouse, request order-1\n',
+      );
     });
 
     it.each([

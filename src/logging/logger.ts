@@ -17,18 +17,31 @@ export const countLostEntries = (): number => output?.lostEntries ?? 0;
  */
 export function createLogger({ level }: Config['log'], worker?: number): Logger {
   output ??= new LogOutput();
-  const destination = process.stdout.isTTY ? forPeople(output) : output;
-  const base = worker === undefined ? null : { worker };
-  return pino({ level, base, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  const { isTTY } = process.stdout;
+  return pino(
+    {
+      level,
+      base: worker === undefined ? null : { worker },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: isTTY ? {} : FOR_A_FILE,
+    },
+    isTTY ? forPeople(output) : output,
+  );
 }
+
+/** The path of a request without a route is for the person at the terminal. A log that is kept should not have what anybody may send. */
+const FOR_A_FILE = { path: () => undefined };
 
 const PRETTY: PrettyOptions = { singleLine: true, translateTime: 'SYS:HH:MM:ss' };
 
 /** The fields of an entry about a request. */
 interface RequestEntry {
+  readonly time: string;
   readonly status: number;
   readonly method?: string;
   readonly route: string;
+  /** Of a request without a route. */
+  readonly path?: string;
   readonly duration?: number;
   readonly error?: number;
   readonly token?: string;
@@ -39,9 +52,11 @@ interface RequestEntry {
 }
 
 const REQUEST_FIELDS: readonly (keyof RequestEntry)[] = [
+  'time',
   'status',
   'method',
   'route',
+  'path',
   'duration',
   'error',
   'token',
@@ -67,12 +82,12 @@ function forPeople(output: LogOutput): DestinationStream {
   };
 }
 
-/** What a person looks for comes first: `400 POST /plants 1.2 ms, error 40005, token greenhouse, …`. */
-function formatRequest(
-  { status, method, route, duration, msg, error, token, worker, traceId, requestId }: RequestEntry,
-  colors: PrettyColors,
-): string {
-  const first = [colorOf(status, colors)(status), method, route];
+/** What a person looks for comes first: `[14:05:09] 400 POST /plants 1.2 ms, error 40005, token greenhouse, …`. */
+function formatRequest(entry: RequestEntry, colors: PrettyColors): string {
+  const { status, method, route, path, duration, msg } = entry;
+  const { error, token, worker, traceId, requestId } = entry;
+  const time = new Date(entry.time).toTimeString().slice(0, 'HH:MM:ss'.length);
+  const first = [`[${time}]`, colorOf(status, colors)(status), method, path ?? route];
   if (duration !== undefined) first.push(`${duration} ms`);
   const rest = Object.entries({ error, token, worker, trace: traceId, request: requestId })
     .filter(([, value]) => value !== undefined)

@@ -171,7 +171,7 @@ describe('plants export', () => {
     expect(lines).toHaveLength(1 + MANY + 1);
     expect(lines).toContain(`${MANY},${'a'.repeat(1000)},`);
     expect(command.stdout).not.toContain('late');
-    expect(command.stderr).toMatch(/^20,000 plants exported, in /);
+    expect(command.stderr).toMatch(/^20,000 plants exported, in /m);
   });
 
   it('ends without a message when the reader of a pipe has ended', async () => {
@@ -192,7 +192,8 @@ describe('plants export', () => {
     const full = await exportTo([], { stdout: '/dev/full' });
     expect(full).toMatchObject({
       exitCode: 1,
-      stderr: 'Standard output could not be written (ENOSPC); what was written is not complete.\n',
+      stderr:
+        'Standard output could not be written: the disk is full. What was written is not complete.\n',
     });
     await service.database.query('TRUNCATE plants');
     const command = await startUnread();
@@ -280,9 +281,13 @@ describe('plants export', () => {
     [['plants'], 2, 'or --format must be csv or ndjson'],
     [['plants.csv', '--format', 'xml'], 2, 'Allowed choices are csv, ndjson'],
     [['a.csv', 'b.csv'], 2, 'too many arguments'],
-    [['no/folder.csv'], 1, 'no/folder.csv cannot be written (ENOENT)'],
-    [['folder.csv'], 1, 'folder.csv cannot be written (EISDIR)'],
-    [['full.csv'], 1, 'full.csv cannot be written (ENOSPC)'],
+    [
+      ['no/folder.csv'],
+      1,
+      'no/folder.csv cannot be written: there is no such file or folder. Name',
+    ],
+    [['folder.csv'], 1, 'folder.csv cannot be written: it is a folder. Name'],
+    [['full.csv'], 1, 'full.csv cannot be written: the disk is full. Name'],
   ])('%j ends with exit code %d and the reason', async (args, exitCode, reason) => {
     await mkdir(join(folder, 'folder.csv'));
     await symlink('/dev/full', join(folder, 'full.csv'));

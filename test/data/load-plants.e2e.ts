@@ -246,7 +246,7 @@ describe('plants load', () => {
     const { exitCode, stderr } = await load(['-'], { typed: `${typed}{"id":2}\n` }, env);
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(
-      /^Line 2 was refused \(40005: .+\nThe list of refused lines, .+missing\/stdin\.refused\.csv, cannot be written \(ENOENT\)\. Name another file with --refused\.\nUp to line 2: /,
+      /^Line 2 was refused \(40005: .+\nThe list of refused lines, .+missing\/stdin\.refused\.csv, cannot be written: there is no such file or folder\. Name another file with --refused\.\nUp to line 2: /,
     );
     expect(stderr).not.toContain('the list of refused lines is');
   });
@@ -447,12 +447,20 @@ describe('plants load', () => {
   });
 
   it.each([
-    [['missing.csv'], 1, 'missing.csv cannot be read (ENOENT)'],
-    [['.'], 1, 'cannot be read (EISDIR)'],
+    [['missing.csv'], 1, 'missing.csv cannot be read: there is no such file or folder. Name'],
+    [['.'], 1, 'cannot be read: it is a folder. Name'],
     [[FIXTURE, '--refused', FIXTURE], 1, 'is not a list of refused lines'],
-    [[FIXTURE, '--refused', 'no/folder'], 1, 'cannot be written (ENOENT)'],
-    [[FIXTURE, '--refused', `${FIXTURE}/list`], 1, 'cannot be written (ENOTDIR)'],
-    [[FIXTURE, '--refused', '.'], 1, 'cannot be written (EISDIR)'],
+    [
+      [FIXTURE, '--refused', 'no/folder'],
+      1,
+      'cannot be written: there is no such file or folder. Name',
+    ],
+    [
+      [FIXTURE, '--refused', `${FIXTURE}/list`],
+      1,
+      'cannot be written: a file in its path is not a folder. Name',
+    ],
+    [[FIXTURE, '--refused', '.'], 1, 'cannot be written: it is a folder. Name'],
     [[FIXTURE, '--url', 'http://127.0.0.1:1'], 1, 'gave no response (ECONNREFUSED)'],
     [[FIXTURE, '--url', 'localhost:3000'], 2, 'Use an address such as'],
     [[FIXTURE, '--url', 'http://a:b@x'], 2, 'without user, password'],

@@ -41,7 +41,7 @@ const RAW =
 
 /** A response that is not one of the service. */
 const NOT_OURS =
-  /not a response of the Plant Store|No (JSON|plant)\.|\b(200|400|404|500|502):? [<{]|no such page/;
+  /not a response of the Plant Store|does not respond|No (JSON|plant)\.|\b(200|400|404|500|502):? [<{]|no such page/;
 
 /** Runs a sample as a client developer does, against a real service behind a gateway that fails. */
 export function describeSample(sampleName: string, sample: Sample): void {
@@ -96,7 +96,7 @@ export function describeSample(sampleName: string, sample: Sample): void {
       expect(await service.storedPlants()).toEqual(PLANTS);
     });
 
-    test(title('repeats the same plant after a 503, a 429 and a lost response'), async () => {
+    test(title('repeats the same plant after 503, 429, 502, 504 and a lost response'), async () => {
       const plant = PLANTS[2]!;
       service.proxy.cut();
       const statuses: number[] = [];
@@ -104,7 +104,12 @@ export function describeSample(sampleName: string, sample: Sample): void {
         statuses.push(status);
         if (statuses.length > 1) return;
         service.proxy.restore();
-        gateway.faults.push({ status: 429, retryAfter: '2' }, 'lost');
+        gateway.faults.push(
+          { status: 429, retryAfter: '2' },
+          'lost',
+          { status: 502 },
+          { status: 504 },
+        );
       };
       expect(await run(plant)).toMatchObject({ exitCode: 0 });
       expect(statuses[0]).toBe(503);
@@ -155,7 +160,6 @@ export function describeSample(sampleName: string, sample: Sample): void {
       expect(exitCode).not.toBe(0);
       expect(output).toMatch(NOT_OURS);
       expect(output).not.toMatch(RAW);
-      // Only curl repeats these, ten times.
       if (status < 500) expect(gateway.requests).toHaveLength(1);
       expect(await service.storedPlants()).toEqual([]);
     });

@@ -49,7 +49,7 @@ describe('CORS', () => {
       const response = await options(headers);
       expect(response).toMatchObject({ status: 405, body: { error: 40500 } });
       if (!('origin' in headers) || headers.origin !== ALLOWED) {
-        expect(corsOf(response)).not.toHaveProperty('access-control-allow-origin');
+        expect(corsOf(response)).toEqual({ vary: 'Origin' });
       }
     }
   });
@@ -79,7 +79,7 @@ describe('CORS', () => {
       });
     }
     const other = await service.post('{"id":1,"name":"a"}', { origin: OTHER });
-    expect(other.headers.has('access-control-allow-origin')).toBe(false);
+    expect(corsOf(other)).toEqual({ vary: 'Origin' });
   });
 
   it('is off by default: a preflight is 405, and no header field is sent', async () => {

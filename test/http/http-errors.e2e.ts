@@ -36,6 +36,14 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
     ['HTTP/2 without negotiation', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 40000],
     ['an unknown method', 'BREW /plants HTTP/1.1\r\nHost: x\r\n\r\n', 400, 40000],
     ['a broken header', 'POST /plants HTTP/1.1\r\nHost x\r\n\r\n', 400, 40000],
+    // The log on a terminal shows the path.
+    [
+      'a control character in the target',
+      'GET /\u001b[31m HTTP/1.1\r\nHost: x\r\n\r\n',
+      400,
+      40000,
+    ],
+    ['a character of C1 in the target', 'GET /\u009b31m HTTP/1.1\r\nHost: x\r\n\r\n', 400, 40000],
     ['no Host', 'POST /plants HTTP/1.1\r\n\r\n', 400, 40000],
     [
       'two values of Content-Length',

@@ -28,6 +28,9 @@ function tableBelow(file: string, heading: string): string[][] {
   );
 }
 
+/** A page without its blocks of code. */
+const proseOf = (file: string) => textOf(file).replaceAll(/^```[^]*?^```$/gm, '');
+
 const codeIn = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
 
 /** The anchors that GitHub gives to the headings of a page. */
@@ -145,6 +148,19 @@ describe('the documentation is complete', () => {
     },
   );
 
+  it('docs/settings.md has the unit of each time and of each size', () => {
+    const rows = tableBelow('docs/settings.md', 'All settings');
+    const unitOf = (name: string) => {
+      if (name.endsWith('_MS')) return 'ms';
+      return parsed(name, '1kb') === 1024 ? 'bytes' : undefined;
+    };
+    for (const [cell, , range] of rows) {
+      const [name] = codeIn(cell!);
+      const unit = /^[\d,]+ to [\d,]+ (ms|bytes)$/.exec(range!)?.[1];
+      expect([name, unit]).toEqual([name, unitOf(name!)]);
+    }
+  });
+
   it('docs/settings.md has the range of each setting that is a number', () => {
     const rows = tableBelow('docs/settings.md', 'All settings');
     const ofNumbers = rows.filter(([cell]) => {
@@ -180,6 +196,11 @@ describe('the documentation is complete', () => {
     );
   });
 
+  it('no line of a sample is longer than 100 characters', () => {
+    const lines = readdirSync('examples').flatMap((file) => textOf(`examples/${file}`).split('\n'));
+    expect(lines.filter((line) => line.length > 100)).toEqual([]);
+  });
+
   it('the README has at most 150 lines and 9,000 characters', () => {
     const readme = textOf('README.md');
     expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(150);
@@ -195,8 +216,20 @@ describe('the documentation is complete', () => {
       .map((file) => `docs/${file}`),
   ];
 
+  it.each(pages)('the TypeScript files that %s names exist', (page) => {
+    const folders = ['src', 'test', 'bench', 'examples'];
+    const files = folders.flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(
+        (file) => `/${folder}/${file}`,
+      ),
+    );
+    const named = codeIn(proseOf(page)).filter((text) => /^[\w./-]+\.ts$/.test(text));
+    const missing = named.filter((name) => !files.some((file) => file.endsWith(`/${name}`)));
+    expect(missing).toEqual([]);
+  });
+
   it.each(pages)('the links of %s lead to files and headings that exist', (page) => {
-    const text = textOf(page).replaceAll(/^```[^]*?^```$/gm, '');
+    const text = proseOf(page);
     for (const [, link] of text.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
       const [path, anchor] = link!.split('#');
       const file = path === '' ? page : join(dirname(page), path!);

@@ -118,7 +118,9 @@ describe('./plant-store', () => {
     await mkdir(lists);
     expect(await finished(runProgram('npm', args, env, lists))).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining('/lists/no.csv cannot be read (ENOENT)'),
+      stderr: expect.stringContaining(
+        '/lists/no.csv cannot be read: there is no such file or folder. Name',
+      ),
     });
   });
 

@@ -1,6 +1,7 @@
 import { accessSync, constants, createReadStream, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CommandError } from '../command-error.js';
+import { describeFileError } from '../file-error.js';
 import { untilInterrupted } from '../interruption.js';
 import type { Streams } from '../streams.js';
 import { LoadProgress } from './load-progress.js';
@@ -67,14 +68,17 @@ export async function loadPlants(options: LoadOptions, streams: Streams): Promis
  * @throws CommandError when there is no such file, or it cannot be read
  */
 function sizeOf(path: string): number | undefined {
-  const cannotBeRead = (code: string | undefined) =>
-    new CommandError(`${path} cannot be read (${code}).`);
+  const cannotBeRead = (error: unknown) =>
+    new CommandError(
+      `${path} cannot be read: ${describeFileError(error)}. Name a file that this user can read.`,
+      { cause: error },
+    );
   try {
     accessSync(path, constants.R_OK);
   } catch (error) {
-    throw cannotBeRead((error as NodeJS.ErrnoException).code);
+    throw cannotBeRead(error);
   }
   const stat = statSync(path);
-  if (stat.isDirectory()) throw cannotBeRead('EISDIR');
+  if (stat.isDirectory()) throw cannotBeRead({ code: 'EISDIR' });
   return stat.isFile() ? stat.size : undefined;
 }
