@@ -66,7 +66,7 @@ const program = new Command('npm run test:faults --')
       .argParser(parseCount)
       .conflicts('events'),
   )
-  .option('--events <number>', 'how many faults, each kind as often as the others', parseCount)
+  .option('--events <number>', 'how many faults, each kind equally likely', parseCount)
   .addOption(
     new Option('--kinds <names...>', 'which (default: all of the rig but lose-plant)').choices([
       ...SERVICE_KINDS,

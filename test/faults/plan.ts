@@ -60,7 +60,7 @@ export function planOfKills(kinds: readonly Kind[], kills: number, seed: number)
   return chosen;
 }
 
-/** @returns so many faults, each kind as often as the others */
+/** @returns so many faults, each kind equally likely */
 export function planOfEvents(kinds: readonly Kind[], events: number, seed: number): Kind[] {
   const random = generator(seed);
   return Array.from({ length: events }, () => kinds[random(kinds.length)]!);
