@@ -88,9 +88,13 @@ describe('the verdict is not clean when', () => {
     },
   );
 
-  it.each([50000, 50302, 40800, 42900, 40006, -1])('the outcome is %s', (outcome) => {
-    expect(reportOn([sent(200), sent(outcome, [200], '2')]).problems).not.toEqual([]);
-  });
+  it.each([50000, 50302, 40800, 42900, 40006, -1])(
+    'the outcome is %s, also after a kill of the service',
+    (outcome) => {
+      const all = [sent(200), sent(outcome, [200], '2')];
+      expect(reportOn(all, 'kill-service').problems).not.toEqual([]);
+    },
+  );
 
   it('a response is not as the document says, and the reason is reported', () => {
     const undocumented = { ...sent(-1, [200, 40006], '2'), reason: 'the header X is missing' };
