@@ -46,10 +46,12 @@ export function startLoad(
     return history;
   };
 
-  const common = { ...load, token, wrongToken, seed, nextPlant, backOffMs: BACK_OFF_MS };
-  const clients = services.map(({ url, label }) =>
-    startServiceClients({ ...common, url }, historyOf(label)),
-  );
+  const common = { ...load, token, wrongToken, nextPlant, backOffMs: BACK_OFF_MS };
+  const clients = services.map(({ url, label }, index) => {
+    // Each client makes other choices.
+    const ownSeed = seed + index * load.clients;
+    return startServiceClients({ ...common, url, seed: ownSeed }, historyOf(label));
+  });
   const plainClients = plainDatabases.map(({ url, label }) =>
     startPlainClient(url, nextPlant, historyOf(label), BACK_OFF_MS),
   );
