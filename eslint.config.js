@@ -92,7 +92,7 @@ export default tseslint.config(
   },
   {
     // The function that checks, and requests to etcd and Patroni.
-    files: ['test/setup/http/fetch-documented.ts', 'test/failover/{cluster,node}.ts'],
+    files: ['test/setup/http/fetch-documented.ts', 'test/faults/cluster-rig/{cluster,node}.ts'],
     rules: { 'no-restricted-globals': 'off' },
   },
   {

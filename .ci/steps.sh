@@ -141,10 +141,6 @@ in_containers() {
   tests npm run test:containers --
 }
 
-failover() {
-  npm run -s test:failover
-}
-
 # A plant that is deleted while the service runs.
 report_loss() {
   if npm run -s test:faults -- --kinds lose-plant --out "$work/loss.json"; then

@@ -13,7 +13,7 @@ import { startLoad, stopLoads } from '../setup/model/load.js';
 import { metricAt } from '../setup/service/metrics.js';
 import { childrenOf } from '../setup/service/processes.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
-import { isReady } from '../setup/service/service-program.js';
+import { isReady } from '../setup/service/is-ready.js';
 import { until } from '../setup/time/until.js';
 
 afterEach(stopLoads);

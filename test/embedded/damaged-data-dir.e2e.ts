@@ -3,7 +3,7 @@ import { chmod, chown, cp, mkdir, readdir, rm, truncate, writeFile } from 'node:
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { mountSmallDisk, type SmallDisk } from '../faults/disk.js';
+import { mountSmallDisk, type SmallDisk } from '../setup/service/disk.js';
 import { attempt, attemptProgram, endAttempts, reasonOf } from '../start/attempts.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { ROOT } from '../setup/service/command.js';

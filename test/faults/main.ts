@@ -1,45 +1,101 @@
 import { randomInt } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
-import { dirname, join, relative, resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { CannotRunError, parseCount, runToExitCode } from '../setup/fault-program.js';
-import { isKill, KINDS, LOSE_PLANT, longPlan, shortPlan, type Kind } from './plan.js';
-import { formatReport } from './report.js';
-import { openEmbeddedRig, openServerRig } from './rig.js';
+import { openClusterRig } from './cluster-rig/rig.js';
+import { runToExitCode } from './exit-code.js';
+import {
+  CLUSTER_KINDS,
+  isKill,
+  LOSE_PLANT,
+  planOfEvents,
+  planOfKills,
+  SERVICE_KINDS,
+  shortPlan,
+  type Kind,
+} from './plan.js';
+import { formatReport, saveReport } from './output.js';
+import type { OpenRig } from './rig.js';
 import { run } from './run.js';
+import { openEmbeddedRig, openServerRig } from './service-rig/rigs.js';
+
+interface RigChoice {
+  readonly kinds: readonly Kind[];
+  /** The faults of a run without a number. */
+  readonly shortForm: readonly Kind[];
+  readonly open: OpenRig;
+}
+
+const RIGS: Readonly<Record<'server' | 'embedded' | 'cluster', RigChoice>> = {
+  server: { kinds: SERVICE_KINDS, shortForm: SERVICE_KINDS, open: openServerRig },
+  embedded: { kinds: SERVICE_KINDS, shortForm: SERVICE_KINDS, open: openEmbeddedRig },
+  // Two kills, so that a node that was killed may become the primary again.
+  cluster: {
+    kinds: CLUSTER_KINDS,
+    shortForm: ['kill', 'kill', 'switchover'],
+    open: openClusterRig,
+  },
+};
 
 interface Options {
+  rig: keyof typeof RIGS;
   kills?: number;
-  kinds: Kind[];
-  embedded?: true;
+  events?: number;
+  kinds?: Kind[];
   seed: number;
   setting: Record<string, string>;
-  out: string;
+  out?: string;
 }
 
 const program = new Command('npm run test:faults --')
   .description(
-    'Kills, freezes and starves the service and its Postgres under load, and compares the rows with the responses. Exit codes: 0 clean; 1 not clean, failed or interrupted; 2 packages are missing.',
-  )
-  .option(
-    '--kills <number>',
-    'how many, with other faults among them (default: each fault once)',
-    parseCount,
+    'Disturbs the service and its Postgres under load, and compares the rows with the responses. Exit codes: 0 clean; 1 not clean, failed or interrupted; 2 packages are missing.',
   )
   .addOption(
-    new Option('--kinds <names...>', 'which')
-      .choices([...KINDS, LOSE_PLANT])
-      .default(KINDS, 'all but lose-plant'),
+    new Option(
+      '--rig <name>',
+      'a service on a Postgres server or on its embedded Postgres, or services on a cluster with failover',
+    )
+      .choices(Object.keys(RIGS))
+      .default('server'),
   )
-  .addOption(new Option('--embedded', 'the embedded Postgres of the service').conflicts('setting'))
+  .addOption(
+    new Option(
+      '--kills <number>',
+      'how many, with other faults among them (default: each fault once; of a cluster, two kills and a switchover)',
+    )
+      .argParser(parseCount)
+      .conflicts('events'),
+  )
+  .option('--events <number>', 'how many faults, each kind equally likely', parseCount)
+  .addOption(
+    new Option('--kinds <names...>', 'which (default: all of the rig but lose-plant)').choices([
+      ...SERVICE_KINDS,
+      ...CLUSTER_KINDS,
+      LOSE_PLANT,
+    ]),
+  )
   .addOption(
     new Option('--seed <number>', 'repeats the choices of another run')
       .argParser(parseCount)
       .default(randomInt(1, 2 ** 31), 'at random'),
   )
-  .option('--setting <name=value>', 'of Postgres', addSetting, {})
-  .option('--out <file>', 'the report as JSON', 'test/faults/results/report.json');
+  .addOption(
+    new Option(
+      '--setting <name=value>',
+      'of the Postgres server, or of PgBouncer in front of the cluster',
+    )
+      .argParser(addSetting)
+      .default({}, 'none'),
+  )
+  .option(
+    '--out <file>',
+    'the report as JSON; the picture is beside it (default: "test/faults/results/RIG.json")',
+  );
+
+function parseCount(text: string): number {
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('Give a whole number above 0.');
+  return Number(text);
+}
 
 function addSetting(text: string, settings: Record<string, string>): Record<string, string> {
   const [, name, value] = /^(\w+)=(\S+)$/.exec(text) ?? [];
@@ -49,39 +105,35 @@ function addSetting(text: string, settings: Record<string, string>): Record<stri
   return { ...settings, [name]: value };
 }
 
-/** @throws CannotRunError that names what to install */
-async function findFaketime(): Promise<string> {
-  if (process.platform !== 'linux') throw new CannotRunError('Did not run: this needs Linux.');
-  // Debian's folder has the name of the processor.
-  const paths = (await readdir('/usr/lib')).map((name) =>
-    join('/usr/lib', name, 'faketime/libfaketimeMT.so.1'),
-  );
-  const path = paths.find((path) => existsSync(path));
-  if (path === undefined) {
-    throw new CannotRunError(
-      'Did not run: install the missing package first: apt-get install libfaketime',
-    );
-  }
-  return path;
+const { rig, kills, events, kinds, seed, setting, out } = program.parse().opts<Options>();
+const { kinds: kindsOfRig, shortForm, open } = RIGS[rig];
+const unknown = kinds?.find((kind) => kind !== LOSE_PLANT && !kindsOfRig.includes(kind));
+if (unknown !== undefined) {
+  program.error(`error: ${unknown} is no fault of the rig ${rig}: ${kindsOfRig.join(', ')}`);
 }
-
-const { kills, kinds, embedded = false, seed, setting, out } = program.parse().opts<Options>();
-if (kills !== undefined && !kinds.some(isKill)) {
+if (kills !== undefined && !(kinds ?? kindsOfRig).some(isKill)) {
   program.error('error: --kills needs a kill among --kinds');
 }
-const exitCode = await runToExitCode('faults', out, async (surroundings) => {
-  const faketime = await findFaketime();
+if (rig === 'embedded' && Object.keys(setting).length > 0) {
+  program.error('error: the embedded Postgres takes no --setting');
+}
+
+/** @param isPossible whether this machine allows a fault */
+function plan(isPossible: (kind: Kind) => boolean): Kind[] {
+  const chosen = (kinds ?? kindsOfRig).filter(isPossible);
+  if (chosen.length === 0) throw new Error('This machine allows none of the chosen faults.');
+  if (kills !== undefined) return planOfKills(chosen, kills, seed);
+  if (events !== undefined) return planOfEvents(chosen, events, seed);
+  return shortPlan(kinds === undefined ? shortForm.filter(isPossible) : chosen, seed);
+}
+
+const file = resolve(out ?? `test/faults/results/${rig}.json`);
+const exitCode = await runToExitCode(file, async (surroundings) => {
   surroundings.tell(`seed ${seed}`);
-  const plan = (allowed: readonly Kind[]) => {
-    const chosen = allowed.filter((kind) => kinds.includes(kind));
-    return kills === undefined ? shortPlan(chosen, seed) : longPlan(chosen, kills, seed);
-  };
-  const rig = embedded ? openEmbeddedRig : openServerRig(setting);
-  const report = await run({ plan, seed, settings: setting, faketime, openRig: rig }, surroundings);
-  const file = resolve(out);
-  await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, `${JSON.stringify(report, null, 2)}\n`);
-  process.stdout.write(`\n${formatReport(report)}\n${relative(process.cwd(), file)}\n`);
+  const report = await run({ rig, openRig: open, plan, seed, settings: setting }, surroundings);
+  process.stdout.write(`\n${formatReport(report)}\n`);
+  const files = await saveReport(report, file);
+  process.stdout.write(`${files.map((file) => relative(process.cwd(), file)).join('\n')}\n`);
   return report.verdict === 'clean';
 });
 process.exit(exitCode);

@@ -1,9 +1,10 @@
 import { generator } from '../setup/model/random.js';
 
-const KILLS = ['kill-service', 'kill-postgres', 'kill-both'] as const;
-
-export const KINDS = [
-  ...KILLS,
+/** The faults of one service and its Postgres. */
+export const SERVICE_KINDS = [
+  'kill-service',
+  'kill-postgres',
+  'kill-both',
   'freeze-service',
   'freeze-postgres',
   'cut-database',
@@ -14,18 +15,25 @@ export const KINDS = [
   'lock-table',
 ] as const;
 
+/** The faults of the primary of a cluster. */
+export const CLUSTER_KINDS = ['kill', 'freeze', 'switchover'] as const;
+
 /** Shows that a lost plant is reported: the service itself loses none, so this fault deletes one. It is never chosen by default. */
 export const LOSE_PLANT = 'lose-plant' as const;
-export type Kind = (typeof KINDS)[number] | typeof LOSE_PLANT;
 
-/** Of so many faults in a long run, one is not a kill. */
+export type Kind =
+  (typeof SERVICE_KINDS)[number] | (typeof CLUSTER_KINDS)[number] | typeof LOSE_PLANT;
+
+const KILLS: readonly Kind[] = ['kill-service', 'kill-postgres', 'kill-both', 'kill'];
+
+/** Of so many faults in a run with a number of kills, one is not a kill. */
 const FAULTS_PER_OTHER = 4;
 
 export function isKill(kind: Kind): boolean {
-  return (KILLS as readonly Kind[]).includes(kind);
+  return KILLS.includes(kind);
 }
 
-/** @returns each kind once, in an order that the seed chooses */
+/** @returns these faults, in an order that the seed chooses */
 export function shortPlan(kinds: readonly Kind[], seed: number): Kind[] {
   const random = generator(seed);
   const rest = [...kinds];
@@ -38,7 +46,7 @@ export function shortPlan(kinds: readonly Kind[], seed: number): Kind[] {
  * @param kinds at least one of them a kill
  * @returns so many kills, with other faults among them
  */
-export function longPlan(kinds: readonly Kind[], kills: number, seed: number): Kind[] {
+export function planOfKills(kinds: readonly Kind[], kills: number, seed: number): Kind[] {
   const random = generator(seed);
   const [killing, others] = [kinds.filter(isKill), kinds.filter((kind) => !isKill(kind))];
   const chosen: Kind[] = [];
@@ -50,4 +58,10 @@ export function longPlan(kinds: readonly Kind[], kills: number, seed: number): K
     chosen.push(from[random(from.length)]!);
   }
   return chosen;
+}
+
+/** @returns so many faults, each kind equally likely */
+export function planOfEvents(kinds: readonly Kind[], events: number, seed: number): Kind[] {
+  const random = generator(seed);
+  return Array.from({ length: events }, () => kinds[random(kinds.length)]!);
 }

@@ -2,23 +2,10 @@ import { once } from 'node:events';
 import { request, type Agent, type IncomingMessage } from 'node:http';
 import { UndocumentedError } from '../setup/http/documented.js';
 import { readDocumented } from '../setup/http/fetch-documented.js';
-import type { SentPlant } from '../setup/model/history.js';
+import { UNDOCUMENTED, type Outcome, type Plant } from './history.js';
 
 /** Longer than any wait of the service, so that a response that takes longer is a fault. */
 const TIMEOUT_MS = 30_000;
-
-/** A response that is not as openapi.json says, or does not come in time. */
-export const UNDOCUMENTED = -1;
-
-/** A plant whose id may be any int64, as decimal digits. */
-export type Plant = Omit<SentPlant, 'id'> & { readonly id: string };
-
-export interface Outcome {
-  /** 200, the number of an error, 0 for a connection that was lost, or UNDOCUMENTED. */
-  readonly outcome: number;
-  /** Why the outcome is UNDOCUMENTED. */
-  readonly problem?: string;
-}
 
 /** @returns JSON, with the exact id */
 export function bodyOf({ id, ...rest }: Plant): string {
@@ -43,9 +30,9 @@ export async function post(
     return outcomeOf(response.statusCode!, await readDocumented(response, 'POST /plants'), plant);
   } catch (error) {
     if (error instanceof UndocumentedError) return undocumented(error.message);
-    return signal.aborted
-      ? undocumented(`no response within ${TIMEOUT_MS / 1000} seconds`)
-      : { outcome: 0 };
+    if (signal.aborted) return undocumented(`no response within ${TIMEOUT_MS / 1000} seconds`);
+    const { code, message } = error as NodeJS.ErrnoException;
+    return { outcome: 0, reason: code ?? message };
   }
 }
 
@@ -57,4 +44,4 @@ function outcomeOf(status: number, received: string, { name, tag }: Plant): Outc
   return undocumented(`200 with another plant: ${received}`);
 }
 
-const undocumented = (problem: string): Outcome => ({ outcome: UNDOCUMENTED, problem });
+const undocumented = (reason: string): Outcome => ({ outcome: UNDOCUMENTED, reason });

@@ -1,12 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Sent } from './load.js';
+import { drawChart } from './chart.js';
+import { History, type Sent } from './history.js';
+import { formatReport } from './output.js';
 import type { Kind } from './plan.js';
-import { createReport, formatReport, type Report } from './report.js';
+import { createReport, type Report } from './report.js';
 
 const FACTS = {
   startedAt: '2026-11-21T12:00:00.000Z',
+  rig: 'server',
   seed: 7,
-  environment: { commit: 'abc' },
+  environment: { patroni: 'patroni <3', postgres: 'PostgreSQL 15', cores: '2', commit: 'abc' },
   settings: {},
   duration: 20,
   leftOut: [],
@@ -20,18 +23,25 @@ const sent = (outcome: number, expected = [200], id = '1'): Sent => ({
   outcome,
   expected,
   sentAt: 5,
-  endedAt: 6,
+  endedAt: 6.5,
 });
 
-function reportOn(history: readonly Sent[], kind: Kind = 'kill-postgres', rows = STORED): Report {
+function historyOf(label: string, all: readonly Sent[], acknowledgedAt = [1, 9]): History {
+  const history = new History(label, () => 0);
+  history.sent.push(...all);
+  history.acknowledgedAt.push(...acknowledgedAt);
+  return history;
+}
+
+function reportOn(all: readonly Sent[], kind: Kind = 'kill-postgres', rows = STORED): Report {
   const fault = { kind, description: 'killed', at: 4, takenBackAt: 7, recoveredAt: 8 };
-  return createReport(FACTS, [fault], { history, acknowledgedAt: [1, 9] }, rows, []);
+  return createReport(FACTS, [fault], [historyOf('Plant Store', all)], rows, []);
 }
 
 describe('the verdict is clean when', () => {
   it('everything that was acknowledged is stored', () => {
     const report = reportOn([sent(200)]);
-    expect(report).toMatchObject({ kills: 1, acknowledged: 1, missing: 0, problems: [] });
+    expect(report).toMatchObject({ kills: 1, missing: 0, problems: [] });
     expect(formatReport(report)).toContain('Verdict: clean (seed 7, commit abc).');
   });
 
@@ -41,6 +51,13 @@ describe('the verdict is clean when', () => {
 
   it('a connection was lost when the service was killed', () => {
     expect(reportOn([sent(200), sent(0)], 'kill-service').problems).toEqual([]);
+  });
+
+  it('a plain client failed, for which nothing is promised', () => {
+    const failed = { ...sent(0, [200, 0]), reason: '57P01' };
+    const report = reportOn([sent(200), failed], 'kill');
+    expect(report).toMatchObject({ problems: [], kills: 1 });
+    expect(report.targets[0]!.outcomes).toEqual({ '200': 1, '57P01': 1 });
   });
 });
 
@@ -53,18 +70,36 @@ describe('the verdict is not clean when', () => {
     });
   });
 
-  it('a connection was lost when only Postgres was killed', () => {
-    expect(reportOn([sent(200), sent(0)]).problems).toHaveLength(1);
+  it('a row is not what was sent', () => {
+    const report = reportOn([sent(200)], 'kill', [{ id: '1', name: 'b', tag: null }]);
+    expect(report.targets[0]).toMatchObject({ missing: 0, wrong: 1 });
+    expect(report.problems).toEqual([
+      '1: 200, but not stored',
+      '1: stored, but no request can have stored it',
+    ]);
   });
 
-  it.each([50000, 40800, 42900, 40006, -1])('the outcome is %s', (outcome) => {
-    expect(reportOn([sent(200), sent(outcome, [200], '2')]).problems).not.toEqual([]);
-  });
+  it.each<Kind>(['kill-postgres', 'kill', 'switchover'])(
+    'a connection was lost after %s',
+    (kind) => {
+      expect(reportOn([sent(200), sent(0)], kind).problems).toEqual([
+        'Plant Store, 1: after 6.5 s, instead of 200: a lost connection',
+      ]);
+    },
+  );
+
+  it.each([50000, 50302, 40800, 42900, 40006, -1])(
+    'the outcome is %s, also after a kill of the service',
+    (outcome) => {
+      const all = [sent(200), sent(outcome, [200], '2')];
+      expect(reportOn(all, 'kill-service').problems).not.toEqual([]);
+    },
+  );
 
   it('a response is not as the document says, and the reason is reported', () => {
-    const undocumented = { ...sent(-1, [200, 40006], '2'), problem: 'the header X is missing' };
+    const undocumented = { ...sent(-1, [200, 40006], '2'), reason: 'the header X is missing' };
     expect(reportOn([sent(200), undocumented]).problems).toEqual([
-      '2: after 6 s, instead of 200 or 40006: the header X is missing',
+      'Plant Store, 2: after 6.5 s, instead of 200 or 40006: the header X is missing',
     ]);
   });
 
@@ -72,17 +107,57 @@ describe('the verdict is not clean when', () => {
     expect(reportOn([sent(200, [40005])]).problems).toHaveLength(1);
   });
 
-  it('nothing was acknowledged', () => {
-    expect(reportOn([], 'kill-postgres', []).problems).toEqual(['no plant was acknowledged']);
+  it('one of several services acknowledged nothing', () => {
+    const histories = [historyOf('busy', [sent(200)]), historyOf('silent', [], [])];
+    expect(createReport(FACTS, [], histories, STORED, []).problems).toEqual([
+      'silent: no plant was acknowledged',
+    ]);
+  });
+
+  it('something else went wrong during the run', () => {
+    const report = createReport(FACTS, [], [historyOf('a', [sent(200)])], STORED, ['It ended.']);
+    expect(report).toMatchObject({ verdict: 'not clean', problems: ['It ended.'] });
   });
 });
 
+it('requests are counted by outcome, after each fault and in the second of their end', () => {
+  const later = { ...sent(50300), endedAt: 2.5 };
+  const report = reportOn([sent(200), later, sent(50000, [200], '2')]);
+  expect(report.faults[0]!.outcomes).toEqual({ 'Plant Store': { '200': 1, '50000': 1 } });
+  expect(report.targets[0]).toMatchObject({
+    requests: 3,
+    outcomes: { '200': 1, '50000': 1, '50300': 1 },
+    slowestMilliseconds: 1500,
+  });
+  const { expected, unavailable, other } = report.targets[0]!.seconds;
+  expect([expected[6], unavailable[2], other[6]]).toEqual([1, 1, 1]);
+  expect([...expected, ...unavailable, ...other].filter((count) => count > 0)).toHaveLength(3);
+});
+
 it('an outage is the longest time without an acknowledgment after a fault', () => {
-  expect(reportOn([sent(200)])).toMatchObject({ longestOutage: 11, faults: [{ outage: 11 }] });
+  const report = reportOn([sent(200)]);
+  expect(report.faults[0]!.outages).toEqual({ 'Plant Store': 11 });
+  expect(report.targets[0]!.longestOutage).toBe(11);
+  expect(formatReport(report)).toContain('  0:04         11.0  killed\n');
 });
 
 it('a long list of problems is printed in part, and complete in the report', () => {
   const report = reportOn(Array.from({ length: 50 }, () => sent(50000)));
   expect(report.problems).toHaveLength(51);
   expect(formatReport(report)).toContain('and 31 more');
+});
+
+describe('the chart', () => {
+  it('shows each outcome that occurred, and the fault', () => {
+    const svg = drawChart(reportOn([sent(200), sent(50300)]));
+    expect(svg.match(/<path [^>]*fill=/g)).toHaveLength(2);
+    expect(svg).toContain('>kill-postgres</text>');
+    expect(svg).toContain('patroni &lt;3, PostgreSQL 15, 2 cores, commit abc');
+    expect(svg).not.toMatch(/NaN|undefined/);
+  });
+
+  it('can be drawn of a run without a request', () => {
+    const svg = drawChart(createReport(FACTS, [], [historyOf('plain client', [], [])], [], []));
+    expect(svg).not.toMatch(/NaN|undefined/);
+  });
 });

@@ -1,16 +1,13 @@
 import { contradictions, type StoredRow } from '../setup/model/history.js';
-import { longestGap } from '../setup/model/times.js';
-import type { Load, Sent } from './load.js';
+import { compare, type Comparison, type History, type Sent } from './history.js';
 import { isKill, type Kind } from './plan.js';
+import { longestGap } from './times.js';
 
 /** Not stored, and to be sent again: the database is unavailable, or there is too much work. */
 const UNAVAILABLE = [50300, 50301];
 
 /** No other fault may cost a client its connection. */
 const LOSES_CONNECTIONS: readonly Kind[] = ['kill-service', 'kill-both', 'reset-clients'];
-
-/** Only so many problems are printed; the file has all of them. */
-const MAX_PRINTED = 20;
 
 /** Times are seconds since the start of the load. */
 export interface FaultRecord {
@@ -24,39 +21,50 @@ export interface FaultRecord {
 }
 
 interface FaultReport extends FaultRecord {
-  /** The longest time without an acknowledgment until the next fault, in seconds. */
-  readonly outage: number;
-  /** Requests that ended until the next fault, by outcome; 0 is a connection that was lost. */
+  /** The longest time without an acknowledgment until the next fault, in seconds, by the label of the clients. */
+  readonly outages: Readonly<Record<string, number>>;
+  /** Requests that ended until the next fault, by outcome, by the label of the clients. */
+  readonly outcomes: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+/** `expected` while nothing fails, `unavailable` for a failure that a fault explains, and `other`. */
+export type Category = 'expected' | 'unavailable' | 'other';
+
+/** What was sent to one service, or by one plain client. */
+interface TargetReport extends Comparison {
+  readonly label: string;
+  readonly requests: number;
+  readonly acknowledged: number;
+  readonly longestOutage: number;
+  readonly slowestMilliseconds: number;
   readonly outcomes: Readonly<Record<string, number>>;
+  /** Requests that ended in each second. */
+  readonly seconds: Readonly<Record<Category, readonly number[]>>;
 }
 
 export interface Report {
   readonly verdict: 'clean' | 'not clean';
+  /** The start of the load. */
   readonly startedAt: string;
+  readonly rig: string;
   readonly seed: number;
   readonly environment: Readonly<Record<string, string>>;
-  /** Settings of Postgres that differ. */
+  /** Settings of the rig that differ. */
   readonly settings: Readonly<Record<string, string>>;
   /** Seconds of load. */
   readonly duration: number;
   readonly kills: number;
-  readonly requests: number;
-  readonly acknowledged: number;
   /** Ids that were acknowledged, and are not stored. */
   readonly missing: number;
-  readonly longestOutage: number;
-  readonly outcomes: Readonly<Record<string, number>>;
   readonly faults: readonly FaultReport[];
-  /** Faults that this machine does not allow, and the reason. */
+  readonly targets: readonly TargetReport[];
+  /** Reasons why faults cannot be caused. */
   readonly leftOut: readonly string[];
   /** Reasons why the verdict is not clean. */
   readonly problems: readonly string[];
 }
 
-type Facts = Pick<
-  Report,
-  'startedAt' | 'seed' | 'environment' | 'settings' | 'duration' | 'leftOut'
->;
+type Facts = Omit<Report, 'verdict' | 'kills' | 'missing' | 'faults' | 'targets' | 'problems'>;
 
 /**
  * @param rows as the database has them at the end
@@ -65,79 +73,119 @@ type Facts = Pick<
 export function createReport(
   facts: Facts,
   faults: readonly FaultRecord[],
-  { history, acknowledgedAt }: Pick<Load, 'history' | 'acknowledgedAt'>,
+  histories: readonly History[],
   rows: readonly StoredRow[],
   problems: readonly string[],
 ): Report {
-  const stored = new Set(rows.map(({ id }) => id));
-  const acknowledged = history.filter(({ outcome }) => outcome === 200);
-  const missing = new Set(acknowledged.map(({ id }) => id).filter((id) => !stored.has(id)));
-  const found = [
-    ...contradictions(history, rows),
-    ...history.flatMap((sent) => wrong(sent, faults)),
+  const allProblems = [
+    ...problems,
+    ...contradictions(
+      histories.flatMap(({ sent }) => sent),
+      rows,
+    ),
+    ...histories.flatMap((history) => problemsOf(history, faults)),
   ];
-  const allProblems = [...problems, ...found];
-  if (acknowledged.length === 0) allProblems.push('no plant was acknowledged');
-  const reports = faults.map((fault, index) => {
-    const next = faults[index + 1]?.at ?? facts.duration;
-    const outage = round(longestGap(acknowledgedAt, fault.at, next));
-    const ended = history.filter(({ endedAt }) => endedAt >= fault.at && endedAt < next);
-    return { ...fault, outage, outcomes: countOutcomes(ended) };
-  });
+  const reports = faults.map((fault, index) =>
+    reportOnFault(fault, faults[index + 1]?.at ?? facts.duration, histories),
+  );
+  const targets = histories.map((history) =>
+    reportOnTarget(history, reports, rows, facts.duration),
+  );
   return {
     verdict: allProblems.length === 0 ? 'clean' : 'not clean',
     ...facts,
     kills: faults.filter(({ kind }) => isKill(kind)).length,
-    requests: history.length,
-    acknowledged: acknowledged.length,
-    missing: missing.size,
-    longestOutage: Math.max(0, ...reports.map(({ outage }) => outage)),
-    outcomes: countOutcomes(history),
+    missing: targets.reduce((sum, target) => sum + target.missing, 0),
     faults: reports,
+    targets,
     problems: allProblems,
   };
 }
 
-/** @returns a sentence about an outcome that no fault explains; otherwise nothing */
-function wrong(
-  { id, outcome, problem, expected, sentAt, endedAt }: Sent,
+/** @param until the time of the next fault */
+function reportOnFault(
+  fault: FaultRecord,
+  until: number,
+  histories: readonly History[],
+): FaultReport {
+  const byLabel = <Value>(valueOf: (history: History) => Value) =>
+    Object.fromEntries(histories.map((history) => [history.label, valueOf(history)]));
+  return {
+    ...fault,
+    outages: byLabel((history) => round(longestGap(history.acknowledgedAt, fault.at, until))),
+    outcomes: byLabel(({ sent }) =>
+      countOutcomes(sent.filter(({ endedAt }) => endedAt >= fault.at && endedAt < until)),
+    ),
+  };
+}
+
+function reportOnTarget(
+  { label, sent, acknowledgedAt }: History,
+  faults: readonly FaultReport[],
+  rows: readonly StoredRow[],
+  duration: number,
+): TargetReport {
+  const empty = () => new Array<number>(Math.ceil(duration)).fill(0);
+  const seconds = { expected: empty(), unavailable: empty(), other: empty() };
+  let slowest = 0;
+  for (const each of sent) {
+    const second = Math.min(Math.floor(each.endedAt), seconds.expected.length - 1);
+    seconds[categoryOf(each, faults)][second]!++;
+    slowest = Math.max(slowest, each.endedAt - each.sentAt);
+  }
+  return {
+    label,
+    requests: sent.length,
+    acknowledged: acknowledgedAt.length,
+    ...compare(sent, rows),
+    longestOutage: Math.max(0, ...faults.map(({ outages }) => outages[label]!)),
+    slowestMilliseconds: Math.round(slowest * 1000),
+    outcomes: countOutcomes(sent),
+    seconds,
+  };
+}
+
+function categoryOf(sent: Sent, faults: readonly FaultRecord[]): Category {
+  if (sent.outcome !== 0 && sent.expected.includes(sent.outcome)) return 'expected';
+  return isExplained(sent, faults) ? 'unavailable' : 'other';
+}
+
+/** @returns a sentence for each outcome that no fault explains, and one if no plant was acknowledged */
+function problemsOf({ label, sent }: History, faults: readonly FaultRecord[]): string[] {
+  const problems = sent
+    .filter((each) => categoryOf(each, faults) === 'other')
+    .map(({ id, outcome, reason, expected, endedAt }) => {
+      const name = outcome === 0 ? 'a lost connection' : (reason ?? outcome);
+      return `${label}, ${id}: after ${round(endedAt)} s, instead of ${expected.join(' or ')}: ${name}`;
+    });
+  const isAcknowledged = sent.some(({ outcome }) => outcome === 200);
+  return isAcknowledged ? problems : [...problems, `${label}: no plant was acknowledged`];
+}
+
+/** Whether a fault explains an outcome that was not expected, or nothing is promised to the client. */
+function isExplained(
+  { outcome, expected, sentAt, endedAt }: Sent,
   faults: readonly FaultRecord[],
-): string[] {
-  if (expected.includes(outcome) || UNAVAILABLE.includes(outcome)) return [];
-  const isExplained = faults.some(
+): boolean {
+  if (expected.includes(outcome) || UNAVAILABLE.includes(outcome)) return true;
+  const losesConnections = faults.some(
     ({ kind, at, recoveredAt }) =>
       LOSES_CONNECTIONS.includes(kind) && endedAt >= at && sentAt <= recoveredAt,
   );
-  if (outcome === 0 && isExplained) return [];
-  const name = outcome === 0 ? 'a lost connection' : (problem ?? outcome);
-  return [`${id}: after ${round(endedAt)} s, instead of ${expected.join(' or ')}: ${name}`];
+  return outcome === 0 && losesConnections;
 }
 
-function countOutcomes(history: readonly Sent[]): Record<string, number> {
+/** @returns requests by outcome; those of which nothing is known by the reason */
+function countOutcomes(sent: readonly Sent[]): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const { outcome } of history) counts[outcome] = (counts[outcome] ?? 0) + 1;
+  for (const { outcome, reason } of sent) {
+    const name = outcome === 0 ? (reason ?? 0) : outcome;
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
   return counts;
 }
 
 /** @returns tenths of seconds */
 function round(seconds: number): number {
   return Math.round(seconds * 10) / 10;
-}
-
-/** @returns the result in a few lines, and the verdict */
-export function formatReport(report: Report): string {
-  const { faults, requests, acknowledged, missing, kills, longestOutage } = report;
-  const outcomes = Object.entries(report.outcomes).map(
-    ([outcome, count]) => `${outcome}: ${count}`,
-  );
-  const unprinted = report.problems.length - MAX_PRINTED;
-  return [
-    `${faults.length} faults, ${kills} of them kills, in ${Math.round(report.duration)} s.`,
-    `${requests} requests, ${acknowledged} acknowledged, ${missing} missing; longest time without an acknowledgment ${longestOutage} s.`,
-    `Outcomes (0: connection lost): ${outcomes.join(', ')}.`,
-    ...report.leftOut,
-    ...report.problems.slice(0, MAX_PRINTED),
-    ...(unprinted > 0 ? [`and ${unprinted} more`] : []),
-    `Verdict: ${report.verdict} (seed ${report.seed}, commit ${report.environment['commit']}).`,
-  ].join('\n');
 }

@@ -1,116 +1,55 @@
-import { existsSync } from 'node:fs';
-import { copyFile, mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import pg from 'pg';
-import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
-import {
-  disturb,
-  startPostgresServer,
-  type PostgresServer,
-} from '../setup/database/postgres-server.js';
-import { waitFor } from '../setup/service/program.js';
+import type pg from 'pg';
+import type { Surroundings } from './exit-code.js';
 import type { Kind } from './plan.js';
+import type { Service } from './service.js';
 
-/** A Postgres that is disturbed. */
-export interface FaultServer extends Pick<
-  PostgresServer,
-  'url' | 'query' | 'administer' | 'kill' | 'freeze' | 'thaw'
-> {
-  /** Whether the service starts it again when it has ended. */
-  readonly restartsItself: boolean;
-  /** Starts it again; does nothing if the service does so. */
-  start(): Promise<void>;
-}
-
-/** A Postgres, and the service's way to it. */
-export interface Rig {
-  readonly server: FaultServer;
-  readonly proxy: DatabaseProxy | undefined;
-  /** The settings of the service. */
-  readonly env: Readonly<Record<string, string>>;
-  /** The faults that cannot be caused here, and the reason. */
-  readonly leftOut: { readonly kinds: readonly Kind[]; readonly reason?: string };
+/** What a fault may use besides the rig itself. */
+export interface Circumstances {
+  /** @returns a whole number from 0, less than `below` */
+  readonly random: (below: number) => number;
+  /** Resets all connections of the clients, so that responses in flight reach nobody. */
+  readonly resetConnections: () => void;
 }
 
 /**
- * @param folder gets the logs
- * @param disk the folder for the data
+ * Causes a fault, and takes it back.
+ *
+ * @returns what was done, in a few words
+ * @throws Error when it cannot be taken back
+ */
+export type Fault = (circumstances: Circumstances) => Promise<string>;
+
+/** Services on a Postgres that are ready for load, and the faults of both. */
+export interface Rig {
+  readonly services: readonly Service[];
+  /** Databases to which plain clients send plants, so that their outages can be compared with those of the services. */
+  readonly plainDatabases: readonly { readonly label: string; readonly url: string }[];
+  /** The address of the database, for commands. */
+  readonly url: string;
+  /** The clients of each service, and their pause after each plant. */
+  readonly load: { readonly clients: number; readonly pauseMs: number };
+  /** The load between two faults. */
+  readonly pauseMs: { readonly shortest: number; readonly longest: number };
+  /** The faults that can be caused on this machine. */
+  readonly faults: Readonly<Partial<Record<Kind, Fault>>>;
+  /** A sentence for each reason why other faults cannot be caused. */
+  readonly leftOut: readonly string[];
+  /** Versions of the programs, besides that of Postgres. */
+  readonly versions: Readonly<Record<string, string>>;
+  /** Runs SQL as a superuser, in the database of the services. */
+  query<Row extends pg.QueryResultRow>(sql: string): Promise<Row[]>;
+  /** Waits until the next fault may come. */
+  becomesComplete(): Promise<void>;
+}
+
+/**
+ * @param settings that differ from the defaults
  * @param resources gets all that must be released
+ * @throws CannotRunError that names what to install
+ * @throws Error when a program does not start, or the run is interrupted
  */
 export type OpenRig = (
-  folder: string,
-  disk: string,
+  settings: Readonly<Record<string, string>>,
+  surroundings: Surroundings,
   resources: AsyncDisposableStack,
 ) => Promise<Rig>;
-
-/** Few connections, so that they can be taken; a small log, which fits a small disk. */
-const SETTINGS = { max_connections: '40', max_wal_size: '64MB', min_wal_size: '32MB' };
-
-/** @param settings of Postgres that differ from the defaults */
-export const openServerRig =
-  (settings: Readonly<Record<string, string>>): OpenRig =>
-  async (folder, disk, resources) => {
-    const server = await startPostgresServer({
-      settings: { ...SETTINGS, ...settings },
-      parent: disk,
-    });
-    resources.defer(async () => {
-      await copyFile(server.logFile, join(folder, 'postgres.log'));
-      await server.close();
-    });
-    const proxy = await startDatabaseProxy(server.url);
-    resources.defer(() => proxy.close());
-    return {
-      server: { ...server, restartsItself: false },
-      proxy,
-      env: { DATABASE_URL: proxy.url },
-      leftOut: { kinds: [] },
-    };
-  };
-
-/** The embedded Postgres, which the service starts, starts again, and ends. */
-export const openEmbeddedRig: OpenRig = async (_folder, disk, resources) => {
-  const dataDir = join(disk, 'data');
-  await mkdir(dataDir);
-  const cluster = join(dataDir, 'postgres');
-  // As the service, for which connections are reserved that other users cannot take.
-  const url = `postgres://plant_store@/postgres?host=${encodeURIComponent(cluster)}`;
-  const query = async <Row extends pg.QueryResultRow>(sql: string, parameters?: unknown[]) => {
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    try {
-      return (await client.query<Row>(sql, parameters)).rows;
-    } finally {
-      await client.end();
-    }
-  };
-  const disturbance = disturb(cluster);
-  // It ends by itself when the service has ended, and keeps the disk busy until then.
-  resources.defer(() =>
-    waitFor('The end of Postgres', 60, new AbortController().signal, () => {
-      return !existsSync(join(cluster, 'postmaster.pid'));
-    }),
-  );
-  return {
-    server: {
-      url,
-      query,
-      administer: async (sql) => void (await query(sql)),
-      restartsItself: true,
-      start: () => Promise.resolve(),
-      ...disturbance,
-      // Killed with its service, it may have ended by itself.
-      kill: () =>
-        disturbance.kill().catch((error: NodeJS.ErrnoException) => {
-          if (error.code !== 'ENOENT') throw error;
-        }),
-    },
-    proxy: undefined,
-    env: { DATA_DIR: dataDir },
-    leftOut: {
-      kinds: ['cut-database', 'jump-clock'],
-      reason:
-        'Left out: cut connections, and jumps of the clock, after which connections are cut: nothing is between the service and its embedded Postgres.',
-    },
-  };
-};

@@ -1,105 +1,82 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { untilIdleAt } from '../setup/service/clean-state.js';
-import type { Surroundings } from '../setup/fault-program.js';
-import type { StoredRow } from '../setup/model/history.js';
-import { describeMachine } from '../setup/service/machine.js';
-import { findFreePorts } from '../setup/service/ports.js';
-import { waitFor } from '../setup/service/program.js';
 import { generator } from '../setup/model/random.js';
-import { createToken, revokeToken } from '../setup/service/service-program.js';
-import { clock } from '../setup/model/times.js';
-import { mountSmallDisk } from './disk.js';
-import { cause, type Targets } from './faults.js';
-import { startLoad } from './load.js';
-import { isKill, KINDS, LOSE_PLANT, type Kind } from './plan.js';
+import type { StoredRow } from '../setup/model/history.js';
+import { untilIdleAt } from '../setup/service/clean-state.js';
+import { describeMachine } from './environment.js';
+import type { Surroundings } from './exit-code.js';
+import { startLoad, type Load } from './load.js';
+import { isKill, LOSE_PLANT, type Kind } from './plan.js';
+import { waitFor } from './program.js';
 import { createReport, type FaultRecord, type Report } from './report.js';
-import type { OpenRig } from './rig.js';
-import { Service } from './service.js';
+import type { Fault, OpenRig, Rig } from './rig.js';
+import { clock } from './times.js';
+import { createToken, revokeToken } from './tokens.js';
 
-/** Far longer than any fault lasts, so that a service that takes longer needs help. */
+/** Far longer than any outage, so that a service that takes longer needs help. */
 const RECOVERY_SECONDS = 60;
 
-/** The service has recovered after this number of acknowledgments. */
+/** A service has recovered after this number of acknowledgments. */
 const RECOVERED = 20;
 
-/** The load between two faults. */
-const PAUSE_MS = { shortest: 100, longest: 1000 } as const;
-
-const NO_DISK =
-  'Left out: the full disk, because only root may mount the file system that it needs.';
-
 export interface RunSettings {
-  /** @param allowed the faults that this machine allows */
-  readonly plan: (allowed: readonly Kind[]) => readonly Kind[];
-  readonly seed: number;
-  /** Settings of Postgres that differ from the defaults. */
-  readonly settings: Readonly<Record<string, string>>;
-  readonly faketime: string;
+  /** The name of the rig, for the report. */
+  readonly rig: string;
   readonly openRig: OpenRig;
+  /** @param isPossible whether this machine allows a fault */
+  readonly plan: (isPossible: (kind: Kind) => boolean) => readonly Kind[];
+  readonly seed: number;
+  /** Settings of the rig that differ from the defaults. */
+  readonly settings: Readonly<Record<string, string>>;
 }
 
 /**
- * Starts Postgres and the service, disturbs them under load, and compares the rows with the responses. Everything that
- * it starts has ended when it returns or throws.
+ * Starts Postgres and services, disturbs them under load, and compares the rows with the responses. Everything that it
+ * starts has ended when it returns or throws.
  *
- * @throws Error when Postgres or the service does not start, or the run is interrupted
+ * @throws Error when a program does not start, or the run is interrupted
  */
 export async function run(
-  { plan, seed, settings, faketime, openRig }: RunSettings,
-  { folder, signal, tell }: Surroundings,
+  { rig: name, openRig, plan, seed, settings }: RunSettings,
+  surroundings: Surroundings,
 ): Promise<Report> {
+  const { signal, tell } = surroundings;
   await using resources = new AsyncDisposableStack();
-  const disk = await mountSmallDisk();
-  resources.defer(async () => disk?.close());
-  const { server, proxy, env, ...rig } = await openRig(folder, disk?.folder ?? folder, resources);
-  const impossible: readonly Kind[] = [
-    ...rig.leftOut.kinds,
-    ...(disk === undefined ? (['fill-disk'] as const) : []),
-  ];
-  const leftOut = [disk === undefined ? NO_DISK : undefined, rig.leftOut.reason].filter(
-    (reason) => reason !== undefined,
-  );
+  const rig = await openRig(settings, surroundings, resources);
+  const { leftOut } = rig;
   leftOut.forEach(tell);
-  const kinds = plan(
-    ([...KINDS, LOSE_PLANT] as const).filter((kind) => !impossible.includes(kind)),
-  );
-
-  const [port] = (await findFreePorts(1)) as [number];
-  const service = new Service({ port, env, folder, faketime, signal });
-  resources.defer(() => service.kill());
-  await service.setClock(0);
-  await service.start();
-  await service.becomesReady();
-  const [token, revoked] = [
-    await createToken(server.url, 'faults'),
-    await createToken(server.url, 'revoked'),
-  ];
-  await revokeToken(server.url, 'revoked');
+  const kinds = plan((kind) => kind === LOSE_PLANT || kind in rig.faults);
+  const environment = {
+    ...(await describeMachine()),
+    postgres: await versionOf(rig),
+    ...rig.versions,
+  };
+  const token = await createToken(rig.url, 'faults');
+  const revoked = await createToken(rig.url, 'revoked');
+  await revokeToken(rig.url, 'revoked');
   // Settings that lose commits must not lose the schema and the token, or nothing would be left to test.
-  await server.administer('CHECKPOINT');
+  await rig.query('CHECKPOINT');
   const startedAt = new Date().toISOString();
-  const load = startLoad(service.url, token, revoked, seed);
+  const load = startLoad(rig, token, revoked, seed);
   resources.defer(() => load.close());
 
-  const random = generator(seed);
-  const targets: Targets = { server, proxy, service, load, disk, random, signal };
   const faults: FaultRecord[] = [];
   const problems: string[] = [];
   try {
-    await causeAll(kinds, targets, tell, faults);
+    await causeAll(kinds, rig, load, generator(seed), surroundings, faults);
   } catch (error) {
     signal.throwIfAborted();
     problems.push((error as Error).message);
   }
-  if (service.hasEnded()) problems.push('The service ended by itself.');
+  problems.push(...endedServices(rig));
   await load.stop();
   const duration = load.now();
-  await untilIdleAt(service.url).catch((error: Error) => problems.push(error.message));
+  for (const { url } of rig.services) {
+    await untilIdleAt(url).catch((error: Error) => problems.push(error.message));
+  }
   tell('compares the rows with the responses');
-  const rows = await server.query<StoredRow>('SELECT id::text AS id, name, tag FROM plants');
-  const environment = await describeMachine();
-  const facts = { startedAt, seed, environment, settings, duration, leftOut };
-  return createReport(facts, faults, load, rows, problems);
+  const rows = await rig.query<StoredRow>('SELECT id::text AS id, name, tag FROM plants');
+  const facts = { startedAt, rig: name, seed, environment, settings, duration, leftOut };
+  return createReport(facts, faults, load.histories, rows, problems);
 }
 
 /**
@@ -110,30 +87,30 @@ export async function run(
  */
 async function causeAll(
   kinds: readonly Kind[],
-  targets: Targets,
-  tell: (text: string) => void,
+  rig: Rig,
+  load: Load,
+  random: (below: number) => number,
+  { signal, tell }: Surroundings,
   records: FaultRecord[],
 ): Promise<void> {
-  const { load, service, random, signal } = targets;
+  const faults: Rig['faults'] = { ...rig.faults, [LOSE_PLANT]: losePlant(rig) };
   const pause = () => {
-    const milliseconds = PAUSE_MS.shortest + random(PAUSE_MS.longest - PAUSE_MS.shortest);
-    return delay(milliseconds, undefined, { signal });
+    const { shortest, longest } = rig.pauseMs;
+    return delay(shortest + random(longest - shortest), undefined, { signal });
   };
   let kills = 0;
   for (const [index, kind] of kinds.entries()) {
     await pause();
-    if (service.hasEnded()) throw new Error('The service ended by itself.');
+    await rig.becomesComplete();
+    const [ended] = endedServices(rig);
+    if (ended !== undefined) throw new Error(ended);
     const at = load.now();
     let description: string = kind;
     let takenBackAt = Infinity;
     try {
-      description = await cause(kind, targets);
+      description = await faults[kind]!({ random, resetConnections: load.resetConnections });
       takenBackAt = load.now();
-      const goal = load.acknowledgedAt.length + RECOVERED;
-      await waitFor(`The recovery after ${kind}`, RECOVERY_SECONDS, signal, () => {
-        return load.acknowledgedAt.length >= goal;
-      });
-      await service.becomesReady();
+      await recover(kind, rig, load, signal);
     } finally {
       const recoveredAt = load.now();
       takenBackAt = Math.min(takenBackAt, recoveredAt);
@@ -142,8 +119,41 @@ async function causeAll(
     if (isKill(kind)) kills++;
     tell(
       `${clock(load.now())}, ${index + 1} of ${kinds.length} faults, ${kills} kills, ` +
-        `${load.acknowledgedAt.length} acknowledged: ${description}`,
+        `${load.acknowledged()} acknowledged: ${description}`,
     );
   }
   await pause();
 }
+
+/** Waits until all clients get acknowledgments again, and all services are ready. */
+async function recover(kind: Kind, rig: Rig, load: Load, signal: AbortSignal): Promise<void> {
+  const goals = load.histories.map((history) => ({
+    history,
+    goal: history.acknowledgedAt.length + RECOVERED,
+  }));
+  for (const { history, goal } of goals) {
+    const what = `The recovery of the ${history.label} after ${kind}`;
+    await waitFor(what, RECOVERY_SECONDS, signal, () => history.acknowledgedAt.length >= goal);
+  }
+  for (const service of rig.services) await service.becomesReady();
+}
+
+async function versionOf(rig: Rig): Promise<string> {
+  const [row] = await rig.query<{ version: string }>('SELECT version()');
+  return row!.version.split(' on ')[0]!;
+}
+
+/** @returns a sentence for each service that no longer is the process that was started */
+function endedServices({ services }: Rig): string[] {
+  const ended = services.filter((service) => service.hasEnded());
+  return ended.map(({ label }) => `The ${label} ended by itself.`);
+}
+
+const losePlant =
+  (rig: Rig): Fault =>
+  async () => {
+    await rig.query(
+      'DELETE FROM plants WHERE id = (SELECT id FROM plants ORDER BY created_at LIMIT 1)',
+    );
+    return 'a plant deleted';
+  };

@@ -1,10 +1,11 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ROOT } from '../setup/service/command.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
+import { ROOT } from '../setup/service/command.js';
+import { isReady } from '../setup/service/is-ready.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
-import { startProgram, waitFor, type RunningProgram } from '../setup/service/program.js';
-import { isReady } from '../setup/service/service-program.js';
+import { findFreePorts } from '../setup/service/ports.js';
+import { startProgram, waitFor, type RunningProgram } from './program.js';
 
 const READY_SECONDS = 60;
 
@@ -12,49 +13,75 @@ const READY_SECONDS = 60;
 const CLOCK_SECONDS = 10;
 
 export interface ServiceOptions {
-  readonly port: number;
+  /** How reports call it, such as "Plant Store". */
+  readonly label: string;
+  /** The file of its log. */
+  readonly log: string;
   /** Its settings. */
   readonly env: Readonly<Record<string, string>>;
-  readonly folder: string;
-  /** The path of libfaketime. */
-  readonly faketime: string;
+  /** The path of libfaketime, if its clock will be set. */
+  readonly faketime?: string;
   readonly signal: AbortSignal;
+}
+
+/**
+ * Starts the built service, and waits until it is ready.
+ *
+ * @param resources gets the service
+ * @throws Error when it does not become ready
+ */
+export async function startService(
+  options: ServiceOptions,
+  resources: AsyncDisposableStack,
+): Promise<Service> {
+  const [port] = (await findFreePorts(1)) as [number];
+  const service = new Service(port, options);
+  resources.defer(() => service.kill());
+  if (options.faketime !== undefined) await service.setClock(0);
+  await service.start();
+  await service.becomesReady();
+  return service;
 }
 
 /** The built service as a process that is killed, frozen and started again, with a clock of its own. */
 export class Service {
   private program: RunningProgram | undefined;
 
-  constructor(private readonly options: ServiceOptions) {}
+  constructor(
+    private readonly port: number,
+    private readonly options: ServiceOptions,
+  ) {}
+
+  get label(): string {
+    return this.options.label;
+  }
 
   get url(): string {
-    return `http://127.0.0.1:${this.options.port}`;
+    return `http://127.0.0.1:${this.port}`;
   }
 
   private get clockFile(): string {
-    return join(this.options.folder, 'clock');
+    return `${this.options.log}.clock`;
   }
 
   async start(): Promise<void> {
-    const { port, folder, faketime } = this.options;
-    const env = {
-      ...this.options.env,
-      PORT: String(port),
-      ...METRICS_SETTING,
+    const { env, log, faketime } = this.options;
+    const clock = faketime !== undefined && {
       LD_PRELOAD: faketime,
       FAKETIME_TIMESTAMP_FILE: this.clockFile,
       FAKETIME_CACHE_DURATION: '1',
       // Nobody can set the monotonic clock of a machine either.
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
     };
-    const log = join(folder, 'service.log');
     const command = [process.execPath, join(ROOT, 'dist/main.js')];
-    this.program = await startProgram(command, log, { env });
+    this.program = await startProgram(command, log, {
+      env: { ...env, PORT: String(this.port), ...METRICS_SETTING, ...clock },
+    });
   }
 
   becomesReady(): Promise<void> {
-    const { signal } = this.options;
-    return waitFor('The readiness of the service', READY_SECONDS, signal, () => isReady(this.url));
+    const { label, signal } = this.options;
+    return waitFor(`The readiness of the ${label}`, READY_SECONDS, signal, () => isReady(this.url));
   }
 
   async becomesUnready(): Promise<void> {

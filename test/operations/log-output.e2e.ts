@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { mountSmallDisk, type SmallDisk } from '../faults/disk.js';
+import { mountSmallDisk, type SmallDisk } from '../setup/service/disk.js';
 import { postPlant } from '../setup/service/built-service.js';
 import { ROOT, runBefore } from '../setup/service/command.js';
 import { makeDataDir } from '../embedded/data-dir.js';
@@ -14,7 +14,7 @@ import { findFreePorts } from '../setup/service/ports.js';
 import { childrenOf } from '../setup/service/processes.js';
 import { openConnection, readResponses } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
-import { isReady } from '../setup/service/service-program.js';
+import { isReady } from '../setup/service/is-ready.js';
 import { until } from '../setup/time/until.js';
 
 const LOST = 'plant_store_log_entries_lost_total';

@@ -74,7 +74,7 @@ export function falseOutcomes(history: readonly Compared[], rows: readonly Store
 }
 
 /** @returns a function that tells whether a plant is stored as it was sent */
-function comparison(rows: readonly StoredRow[]): (sent: Compared) => boolean {
+export function comparison(rows: readonly StoredRow[]): (sent: Compared) => boolean {
   const stored = new Map(rows.map((row) => [row.id, row]));
   return ({ id, name, tag }) => {
     const row = stored.get(String(id));

@@ -1,10 +1,5 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { open } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
+import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-
-const STOP_TIMEOUT_MS = 5000;
 
 /** The user that a program runs as; an empty object is the user of this process. */
 export type User = { readonly uid: number; readonly gid: number } | Record<string, never>;
@@ -17,75 +12,11 @@ export async function findUser(): Promise<User> {
   return { uid: await idOf('-u'), gid: await idOf('-g') };
 }
 
-/** A program that runs until it is stopped. */
-export interface RunningProgram {
-  readonly pid: number;
-  hasEnded(): boolean;
-  /** Sends a signal to the program and its process group. */
-  signal(signal: NodeJS.Signals): void;
-  /** Ends the program, by force after some seconds. */
-  stop(): Promise<void>;
-}
-
-/**
- * Starts a program in a process group of its own: Ctrl+C does not reach it, and a signal reaches its children.
- *
- * @param logFile receives the output of the program
- */
-export async function startProgram(
-  [file, ...args]: readonly string[],
-  logFile: string,
-  options: { readonly user?: User; readonly env?: Readonly<Record<string, string>> } = {},
-): Promise<RunningProgram> {
-  const log = await open(logFile, 'a');
-  const child = spawn(file!, args, {
-    cwd: '/',
-    env: { PATH: process.env['PATH'], LC_ALL: 'C.UTF-8', ...options.env },
-    stdio: ['ignore', log.fd, log.fd],
-    detached: true,
-    ...options.user,
-  });
-  const ended = once(child, 'exit');
-  await once(child, 'spawn');
-  await log.close();
-  const pid = child.pid!;
-  return {
-    pid,
-    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
-    signal: (signal) => sendSignal(-pid, signal),
-    async stop() {
-      sendSignal(-pid, 'SIGTERM');
-      const timer = setTimeout(() => sendSignal(-pid, 'SIGKILL'), STOP_TIMEOUT_MS);
-      await ended;
-      clearTimeout(timer);
-      sendSignal(-pid, 'SIGKILL');
-    },
-  };
-}
-
 /** Sends a signal to a process, or to a group if `pid` is negative; one that has ended is no error. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
-}
-
-/**
- * Waits for a condition that no event reports.
- *
- * @throws Error when it does not come true in time, or the run was interrupted
- */
-export async function waitFor(
-  what: string,
-  seconds: number,
-  signal: AbortSignal,
-  condition: () => boolean | Promise<boolean>,
-): Promise<void> {
-  const deadline = performance.now() + seconds * 1000;
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`${what} took more than ${seconds} seconds.`);
-    await delay(100, undefined, { signal });
   }
 }

@@ -1,13 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { childrenOf } from '../setup/service/processes.js';
-import {
-  sendSignal,
-  startProgram,
-  type RunningProgram,
-  type User,
-} from '../setup/service/program.js';
+import { childrenOf } from '../../setup/service/processes.js';
+import { sendSignal, type User } from '../../setup/service/program.js';
+import { startProgram, type RunningProgram } from '../program.js';
 
 const HEALTH_TIMEOUT_MS = 1000;
 

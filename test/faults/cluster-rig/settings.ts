@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { ROOT } from '../setup/service/command.js';
+import { ROOT } from '../../setup/service/command.js';
 
 /** @returns the only block of docs/high-availability.md that begins with `firstLine`, so that the documented settings are the tested ones */
 function documentedBlock(firstLine: string): string {
@@ -32,13 +32,15 @@ export function haproxyConfig(port: number, nodes: readonly NodePorts[]): string
   return `${lines.join('\n')}\n`;
 }
 
-/** @param serverLoginRetry seconds; PgBouncer's own default is 15 */
+/** @param settings of PgBouncer that differ */
 export function pgbouncerConfig(
   port: number,
   haproxyPort: number,
   userFile: string,
-  serverLoginRetry: number,
+  settings: Readonly<Record<string, string>>,
 ): string {
+  // As documented: with its own default of 15 seconds, PgBouncer refuses connections when the new primary is there.
+  const all = { server_login_retry: '1', ...settings };
   return `[databases]
 plants = host=127.0.0.1 port=${haproxyPort}
 [pgbouncer]
@@ -48,8 +50,9 @@ unix_socket_dir =
 auth_type = trust
 auth_file = ${userFile}
 pool_mode = transaction
-server_login_retry = ${serverLoginRetry}
-`;
+${Object.entries(all)
+  .map(([name, value]) => `${name} = ${value}\n`)
+  .join('')}`;
 }
 
 /** What Patroni shares among the nodes, as documented. */

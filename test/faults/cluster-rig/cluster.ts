@@ -1,10 +1,11 @@
 import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { findFreePorts } from '../setup/service/ports.js';
-import { findUser, startProgram, waitFor } from '../setup/service/program.js';
+import { findFreePorts } from '../../setup/service/ports.js';
+import { findUser } from '../../setup/service/program.js';
+import type { Surroundings } from '../exit-code.js';
+import { startProgram, waitFor } from '../program.js';
 import { ClusterNode } from './node.js';
-import type { Programs } from './programs.js';
 import {
   documentedPatroniSettings,
   haproxyConfig,
@@ -15,6 +16,11 @@ import {
 const NODES = ['pg1', 'pg2', 'pg3'];
 
 const START_SECONDS = 90;
+
+/** Paths of the programs; `postgres` is the folder of Postgres' programs. */
+export type Programs = Readonly<
+  Record<'etcd' | 'patroni' | 'haproxy' | 'pgbouncer' | 'postgres', string>
+>;
 
 /** Three Postgres servers with failover, and two proxies in front of them. */
 export interface Cluster {
@@ -31,14 +37,13 @@ export interface Cluster {
 /**
  * Starts a cluster on loopback, with the settings that docs/high-availability.md recommends.
  *
- * @param folder for all files, including a log for each program
+ * @param settings of PgBouncer that differ
  * @throws Error when a program does not start
  */
 export async function startCluster(
   programs: Programs,
-  folder: string,
-  serverLoginRetry: number,
-  signal: AbortSignal,
+  settings: Readonly<Record<string, string>>,
+  { folder, signal }: Surroundings,
 ): Promise<Cluster> {
   await using started = new AsyncDisposableStack();
   const user = await findUser();
@@ -101,10 +106,7 @@ export async function startCluster(
   const userFile = join(folder, 'users.txt');
   const pgbouncerFile = join(folder, 'pgbouncer.ini');
   await writeFile(userFile, '"plants" ""\n');
-  await writeFile(
-    pgbouncerFile,
-    pgbouncerConfig(pgbouncerPort, haproxyPort, userFile, serverLoginRetry),
-  );
+  await writeFile(pgbouncerFile, pgbouncerConfig(pgbouncerPort, haproxyPort, userFile, settings));
   await start('pgbouncer', [programs.pgbouncer, pgbouncerFile]);
 
   const primary = async () => {

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ROOT } from './command.js';
-import { fetchDocumented, noResponse } from '../http/fetch-documented.js';
+import { ROOT } from '../setup/service/command.js';
 
 /** Creates a token, which also makes the schema. */
 export async function createToken(databaseUrl: string, name: string): Promise<string> {
@@ -21,10 +20,4 @@ async function runCli(databaseUrl: string, args: readonly string[]): Promise<str
   // Elsewhere a file .env of the developer would be read, which may name another database.
   const run = promisify(execFile)(process.execPath, [script, ...args], { env, cwd: '/' });
   return (await run).stdout;
-}
-
-/** Whether a service accepts plants now. */
-export async function isReady(url: string): Promise<boolean> {
-  const response = await fetchDocumented(`${url}/health/ready`).catch(noResponse);
-  return response?.ok ?? false;
 }

@@ -1,12 +1,11 @@
 import { cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative, resolve } from 'node:path';
-import { InvalidArgumentError } from 'commander';
+import { join, relative } from 'node:path';
 
 /** This machine lacks something, so nothing was started. */
 export class CannotRunError extends Error {}
 
-/** How a program that disturbs servers is watched and interrupted. */
+/** How a run is watched and interrupted. */
 export interface Surroundings {
   /** Receives all files; those that end in ".log" are kept when something is wrong. */
   readonly folder: string;
@@ -15,14 +14,13 @@ export interface Surroundings {
 }
 
 /**
- * Runs a program in a folder of its own, which is removed afterwards.
+ * Gives a run a folder of its own, which is removed afterwards.
  *
  * @param out the file of the report; the logs are saved beside it, unless the run is clean
  * @param run returns whether everything was as promised, after all that it started has ended
  * @returns the exit code: 0 clean; 1 not clean, failed or interrupted; 2 something is not installed
  */
 export async function runToExitCode(
-  name: string,
   out: string,
   run: (surroundings: Surroundings) => Promise<boolean>,
 ): Promise<number> {
@@ -33,9 +31,9 @@ export async function runToExitCode(
   }
   const { signal } = interruption;
   const tell = (text: string) => void process.stderr.write(`${text}\n`);
-  const folder = await mkdtemp(join(tmpdir(), `plant-store-${name}-`));
+  const folder = await mkdtemp(join(tmpdir(), 'plant-store-faults-'));
   const saveLogs = async () => {
-    const logs = `${resolve(out).replace(/\.json$/, '')}-logs`;
+    const logs = `${out.replace(/\.json$/, '')}-logs`;
     await mkdir(logs, { recursive: true });
     for (const file of await readdir(folder)) {
       if (file.endsWith('.log')) await cp(join(folder, file), join(logs, file));
@@ -61,10 +59,4 @@ export async function runToExitCode(
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-/** The parser of an option that is a whole number above 0. */
-export function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('Give a whole number above 0.');
-  return Number(text);
 }

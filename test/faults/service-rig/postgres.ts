@@ -1,6 +1,17 @@
 import pg from 'pg';
-import { waitFor } from '../setup/service/program.js';
-import type { FaultServer } from './rig.js';
+import type { PostgresServer } from '../../setup/database/postgres-server.js';
+import { waitFor } from '../program.js';
+
+/** A Postgres that is disturbed. */
+export interface FaultServer extends Pick<
+  PostgresServer,
+  'url' | 'query' | 'administer' | 'kill' | 'freeze' | 'thaw'
+> {
+  /** Whether the service starts it again when it has ended. */
+  readonly restartsItself: boolean;
+  /** Starts it again; does nothing if the service does so. */
+  start(): Promise<void>;
+}
 
 const RESTART_SECONDS = 60;
 

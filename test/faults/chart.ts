@@ -1,7 +1,6 @@
 import { GRID_COLOR, roundPixels, svgDocument, svgText, ticks } from '../setup/svg.js';
-import { clock } from '../setup/model/times.js';
-import type { Outcome } from './history.js';
-import type { Report } from './report.js';
+import type { Category, Report } from './report.js';
+import { clock } from './times.js';
 
 const WIDTH = 880;
 const PLOT = { left: 60, width: 800, height: 90 } as const;
@@ -12,10 +11,14 @@ const PANEL_STEP = 138;
 const TIME_STEPS = [10, 30, 60, 300, 600, Infinity] as const;
 
 /** From the bottom to the top of a stack. */
-const OUTCOMES: readonly { kind: Outcome['kind']; label: string; color: string }[] = [
-  { kind: 'acknowledged', label: 'acknowledged', color: '#2f9e5b' },
-  { kind: 'refused', label: 'refused (503), or failed in the plain client', color: '#d9822b' },
-  { kind: 'other', label: 'anything else', color: '#c92a2a' },
+const CATEGORIES: readonly { category: Category; label: string; color: string }[] = [
+  { category: 'expected', label: 'as without faults', color: '#2f9e5b' },
+  {
+    category: 'unavailable',
+    label: '503, a lost connection, or failed in the plain client',
+    color: '#d9822b',
+  },
+  { category: 'other', label: 'anything else', color: '#c92a2a' },
 ];
 
 /**
@@ -30,7 +33,7 @@ export function drawChart({ faults, targets, duration, environment }: Report): s
     svgText(24, 24, 'Requests a second, by outcome', 'font-weight="600" font-size="16"'),
   ];
   let left = 24;
-  for (const { label, color } of OUTCOMES) {
+  for (const { label, color } of CATEGORIES) {
     body.push(
       `<rect x="${left}" y="36" width="12" height="12" fill="${color}"/>`,
       svgText(left + 18, 47, label, 'font-size="12"'),
@@ -41,8 +44,8 @@ export function drawChart({ faults, targets, duration, environment }: Report): s
   targets.forEach(({ label, seconds }, index) => {
     const base = TOP + index * PANEL_STEP + PLOT.height;
     body.push(svgText(PLOT.left, base - PLOT.height - 12, label, 'font-weight="600"'));
-    const totals = seconds.acknowledged.map((_, second) =>
-      OUTCOMES.reduce((sum, { kind }) => sum + seconds[kind][second]!, 0),
+    const totals = seconds.expected.map((_, second) =>
+      CATEGORIES.reduce((sum, { category }) => sum + seconds[category][second]!, 0),
     );
     const values = ticks(0, Math.max(1, ...totals));
     const y = (count: number) => roundPixels(base - (count / values.at(-1)!) * PLOT.height);
@@ -53,25 +56,25 @@ export function drawChart({ faults, targets, duration, environment }: Report): s
       );
     }
     // The widest stack first: each one covers the part that belongs to the outcomes below.
-    for (let height = OUTCOMES.length; height > 0; height--) {
-      const kinds = OUTCOMES.slice(0, height);
-      if (seconds[kinds.at(-1)!.kind].every((count) => count === 0)) continue;
+    for (let height = CATEGORIES.length; height > 0; height--) {
+      const stacked = CATEGORIES.slice(0, height);
+      if (seconds[stacked.at(-1)!.category].every((count) => count === 0)) continue;
       const steps = totals.map((_, second) => {
-        const count = kinds.reduce((sum, { kind }) => sum + seconds[kind][second]!, 0);
+        const count = stacked.reduce((sum, { category }) => sum + seconds[category][second]!, 0);
         return `V${y(count)}H${x(Math.min(second + 1, duration))}`;
       });
       body.push(
-        `<path d="M${PLOT.left} ${base}${steps.join('')}V${base}Z" fill="${kinds.at(-1)!.color}"/>`,
+        `<path d="M${PLOT.left} ${base}${steps.join('')}V${base}Z" fill="${stacked.at(-1)!.color}"/>`,
       );
     }
   });
 
-  faults.forEach(({ at, fault }, index) => {
+  faults.forEach(({ at, kind }, index) => {
     // Two rows, because the names of neighbors may be wider than the time between them.
     const top = 72 + (index % 2) * 16;
     body.push(
       `<path d="M${x(at)} ${top + 4}V${bottom}" stroke="#7a7a7a" stroke-dasharray="3 3"/>`,
-      svgText(x(at), top, fault, 'text-anchor="middle" font-size="11"'),
+      svgText(x(at), top, kind, 'text-anchor="middle" font-size="11"'),
     );
   });
   const step = TIME_STEPS.find((seconds) => duration / seconds <= 12)!;
@@ -80,15 +83,10 @@ export function drawChart({ faults, targets, duration, environment }: Report): s
       svgText(x(second), bottom + 20, clock(second), 'text-anchor="middle" font-size="12"'),
     );
   }
-  const { postgres, patroni, cores, commit } = environment;
-  body.push(
-    svgText(
-      24,
-      bottom + 46,
-      `${patroni}, ${postgres}, ${cores} cores, commit ${commit}`,
-      'font-size="12"',
-    ),
-  );
-  const title = 'Requests a second while primaries of the database fail';
+  const { patroni, postgres, cores, commit } = environment;
+  const versions = [patroni, postgres].filter((version) => version !== undefined);
+  const footer = [...versions, `${cores} cores`, `commit ${commit}`].join(', ');
+  body.push(svgText(24, bottom + 46, footer, 'font-size="12"'));
+  const title = 'Requests a second while the service and its database fail';
   return svgDocument(WIDTH, bottom + 60, title, body.join('\n'));
 }

@@ -1,0 +1,135 @@
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startDatabaseProxy } from '../../setup/database/database-proxy.js';
+import { disturb, startPostgresServer } from '../../setup/database/postgres-server.js';
+import { mountSmallDisk, type SmallDisk } from '../../setup/service/disk.js';
+import type { Surroundings } from '../exit-code.js';
+import { findFaketime, requirePackages } from '../packages.js';
+import { waitFor } from '../program.js';
+import { queryAt } from '../query-at.js';
+import type { OpenRig, Rig } from '../rig.js';
+import { startService } from '../service.js';
+import { diskFaults, proxyFaults, serviceFaults, type Targets } from './faults.js';
+import type { FaultServer } from './postgres.js';
+
+/** Few connections, so that they can be taken; a small log, which fits a small disk. */
+const SETTINGS = { max_connections: '40', max_wal_size: '64MB', min_wal_size: '32MB' };
+
+const NO_DISK =
+  'Left out: the full disk, because only root may mount the file system that it needs.';
+
+const NO_PROXY =
+  'Left out: cut connections, and jumps of the clock, after which connections are cut: nothing is between the service and its embedded Postgres.';
+
+/** A Postgres server, and a proxy between it and the service. */
+export const openServerRig: OpenRig = async (settings, surroundings, resources) => {
+  const { folder } = surroundings;
+  const { faketime, disk } = await openMachine(resources);
+  const server = await startPostgresServer({
+    settings: { ...SETTINGS, ...settings },
+    parent: disk?.folder ?? folder,
+  });
+  resources.defer(async () => {
+    await copyFile(server.logFile, join(folder, 'postgres.log'));
+    await server.close();
+  });
+  const proxy = await startDatabaseProxy(server.url);
+  resources.defer(() => proxy.close());
+  const env = { DATABASE_URL: proxy.url };
+  const targets = await startTargets(
+    { ...server, restartsItself: false },
+    { env, faketime },
+    surroundings,
+    resources,
+  );
+  return openRig(targets, disk, { faults: proxyFaults(targets, proxy), leftOut: [] });
+};
+
+/** The embedded Postgres, which the service starts, starts again, and ends. */
+export const openEmbeddedRig: OpenRig = async (_settings, surroundings, resources) => {
+  const { faketime, disk } = await openMachine(resources);
+  const dataDir = join(disk?.folder ?? surroundings.folder, 'data');
+  await mkdir(dataDir);
+  const cluster = join(dataDir, 'postgres');
+  // It ends by itself when the service has ended, and keeps the disk busy until then.
+  resources.defer(() =>
+    waitFor('The end of Postgres', 60, new AbortController().signal, () => {
+      return !existsSync(join(cluster, 'postmaster.pid'));
+    }),
+  );
+  const env = { DATA_DIR: dataDir };
+  const targets = await startTargets(
+    embeddedServer(cluster),
+    { env, faketime },
+    surroundings,
+    resources,
+  );
+  return openRig(targets, disk, { faults: {}, leftOut: [NO_PROXY] });
+};
+
+/** @param cluster the folder of its database cluster */
+function embeddedServer(cluster: string): FaultServer {
+  // As the service, for which connections are reserved that other users cannot take.
+  const url = `postgres://plant_store@/postgres?host=${encodeURIComponent(cluster)}`;
+  const disturbance = disturb(cluster);
+  return {
+    url,
+    query: (sql, parameters) => queryAt(url, sql, parameters),
+    administer: async (sql) => void (await queryAt(url, sql)),
+    restartsItself: true,
+    start: () => Promise.resolve(),
+    ...disturbance,
+    // Killed with its service, it may have ended by itself.
+    kill: () =>
+      disturbance.kill().catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+      }),
+  };
+}
+
+/** What this machine gives to both rigs. */
+async function openMachine(
+  resources: AsyncDisposableStack,
+): Promise<{ faketime: string; disk: SmallDisk | undefined }> {
+  const { libfaketime } = requirePackages({ libfaketime: await findFaketime() });
+  const disk = await mountSmallDisk();
+  resources.defer(async () => disk?.close());
+  return { faketime: libfaketime, disk };
+}
+
+async function startTargets(
+  server: FaultServer,
+  options: { readonly env: Readonly<Record<string, string>>; readonly faketime: string },
+  { folder, signal }: Surroundings,
+  resources: AsyncDisposableStack,
+): Promise<Targets> {
+  const log = join(folder, 'service.log');
+  const service = await startService({ label: 'Plant Store', log, ...options, signal }, resources);
+  return { server, service, signal };
+}
+
+/** @param special the faults of this rig alone, and why others are left out */
+function openRig(
+  targets: Targets,
+  disk: SmallDisk | undefined,
+  special: Pick<Rig, 'faults' | 'leftOut'>,
+): Rig {
+  const { server, service } = targets;
+  return {
+    services: [service],
+    plainDatabases: [],
+    url: server.url,
+    load: { clients: 16, pauseMs: 20 },
+    pauseMs: { shortest: 100, longest: 1000 },
+    faults: {
+      ...serviceFaults(targets),
+      ...special.faults,
+      ...(disk !== undefined && diskFaults(targets, disk)),
+    },
+    leftOut: [...(disk === undefined ? [NO_DISK] : []), ...special.leftOut],
+    versions: {},
+    query: (sql) => server.query(sql),
+    becomesComplete: () => Promise.resolve(),
+  };
+}
