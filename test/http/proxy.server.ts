@@ -14,11 +14,14 @@ import { createToken, startOn, stop, stopUnderLoad } from '../setup/service/buil
 import { expectDocumented } from '../setup/http/documented.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { startLoad, stopLoads } from '../setup/model/load.js';
-import { closeServers, openServer } from '../setup/http/open-server.js';
+import { openServer } from '../setup/http/open-server.js';
+import { useResources } from '../setup/jest/resources.js';
 import { findFreePorts } from '../setup/service/ports.js';
 import { startPostgresServer } from '../setup/database/postgres-server.js';
 import { openConnection, readUnchecked, type RawResponse } from '../setup/http/raw-http.js';
 import { until } from '../setup/time/until.js';
+
+const resources = useResources();
 
 interface Proxy {
   /** The folder of its files. */
@@ -34,7 +37,6 @@ afterEach(async () => {
   await stopLoads();
   await proxy?.close();
   proxy = undefined;
-  await closeServers();
 });
 
 /**
@@ -136,8 +138,11 @@ describe('the proxy of the Compose file', () => {
     replica: RequestListener,
     bodyLimit?: string,
   ): Promise<Proxy> {
-    const ports = Array.from({ length: count }, () => openServer(createServer(replica)));
-    return startProxy(await Promise.all(ports), undefined, bodyLimit);
+    const ports: number[] = [];
+    for (let i = 0; i < count; i++) {
+      ports.push((await openServer(resources, createServer(replica))).port);
+    }
+    return startProxy(ports, undefined, bodyLimit);
   }
 
   it('tells the service the address of the client, whatever the client sends, and the host of the request', async () => {
@@ -196,8 +201,11 @@ describe('the proxy of the Compose file', () => {
   it('sends a POST to the next replica when the first one does not accept its connection', async () => {
     const full = await openFullPort();
     try {
-      const other = await openServer(createServer((_, response) => response.end('the other')));
-      const { url } = await startProxy([full.port, other], (config) =>
+      const other = await openServer(
+        resources,
+        createServer((_, response) => response.end('the other')),
+      );
+      const { url } = await startProxy([full.port, other.port], (config) =>
         config.replace(/proxy_connect_timeout \S+;/, 'proxy_connect_timeout 1ms;'),
       );
       // Two, because the proxy takes turns.
@@ -234,8 +242,11 @@ describe('the proxy of the Compose file', () => {
   });
 
   it('responds with the same error if a replica is silent for too long', async () => {
-    const replica = await openServer(createServer(() => undefined));
-    const { port } = await startProxy([replica], (config) =>
+    const replica = await openServer(
+      resources,
+      createServer(() => undefined),
+    );
+    const { port } = await startProxy([replica.port], (config) =>
       config.replace(/proxy_read_timeout \S+;/, 'proxy_read_timeout 1ms;'),
     );
     expect(JSON.parse((await responseTo(port)).body)).toMatchObject(UNAVAILABLE);

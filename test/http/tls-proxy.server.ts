@@ -4,12 +4,12 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 // eslint-disable-next-line no-restricted-imports -- `fetch` takes no certificate, and readDocumented checks the responses.
 import { request, type RequestOptions } from 'node:https';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { readDocumented } from '../setup/http/fetch-documented.js';
+import { startServer } from '../setup/http/open-server.js';
 import { findFreePorts } from '../setup/service/ports.js';
 import { openConnection } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
@@ -117,16 +117,16 @@ describe('the TLS site for nginx', () => {
 
   it('tells the service the scheme and the host', async () => {
     const seen: object[] = [];
-    const target = createServer((incoming, response) => {
-      const { host, 'x-forwarded-proto': scheme, 'x-forwarded-for': address } = incoming.headers;
-      seen.push({ host, scheme, address });
-      response.end('{}');
-    });
-    await once(target.listen(0, '127.0.0.1'), 'listening');
-    const { post } = await startSite((target.address() as AddressInfo).port);
+    const target = await startServer(
+      createServer((incoming, response) => {
+        const { host, 'x-forwarded-proto': scheme, 'x-forwarded-for': address } = incoming.headers;
+        seen.push({ host, scheme, address });
+        response.end('{}');
+      }),
+    );
+    const { post } = await startSite(target.port);
     (await post('{}', { 'x-forwarded-for': '192.0.2.1' })).resume();
     expect(seen).toEqual([{ host: HOST, scheme: 'https', address: '127.0.0.1' }]);
-    target.closeAllConnections();
-    target.close();
+    await target.close();
   });
 });

@@ -297,7 +297,7 @@ describeOnLinux('several workers', () => {
 describeOnLinux('several workers with a collector', () => {
   it('each send the traces of their requests, the last ones when they stop', async () => {
     const collector = await startCollector();
-    resources.defer(() => void collector.server.close());
+    resources.defer(() => collector.close());
     const service = await start({
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       DATABASE_TIMEOUT_MS: '20000',
