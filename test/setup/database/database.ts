@@ -11,7 +11,10 @@ export interface TestDatabase {
   close(): Promise<void>;
 }
 
-/** Makes a database on the server in `TEST_DATABASE_URL`, which is the embedded Postgres unless a developer names another one. */
+/**
+ * Makes a database on the server in `TEST_DATABASE_URL`, which is the embedded Postgres unless a developer names another one.
+ * `UnitDatabase` does so for unit tests, and `startService` for tests with a service in their process.
+ */
 export async function openTestDatabase(): Promise<TestDatabase> {
   const server = process.env['TEST_DATABASE_URL']!;
   const name = `plant_store_test_${randomBytes(6).toString('hex')}`;
