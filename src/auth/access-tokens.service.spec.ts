@@ -1,8 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { DataSource } from 'typeorm';
 import { holdTimers, ScriptedPool, TIMEOUT_MS } from '../../test/setup/database/scripted-pool.js';
 import { chainsSettled } from '../../test/setup/time/settled.js';
-import { UnitDatabase } from '../../test/setup/database/unit-database.js';
+import { UnitDatabase, type DataSource } from '../../test/setup/database/unit-database.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken, hashAccessToken } from './access-token.js';

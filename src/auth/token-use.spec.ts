@@ -1,8 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { DataSource } from 'typeorm';
 import { holdClock } from '../../test/setup/time/clock.js';
 import { openVerifier, type TestVerifier } from '../../test/tokens/token-verifier.js';
-import { UnitDatabase } from '../../test/setup/database/unit-database.js';
+import { UnitDatabase, type DataSource } from '../../test/setup/database/unit-database.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';

@@ -5,6 +5,8 @@ import { readConfig } from '../../../src/config/config.js';
 import { databaseOptions } from '../../../src/database/database-options.js';
 import { openTestDatabase, type TestDatabase } from './database.js';
 
+export type { DataSource };
+
 /**
  * A database for unit tests, and pools of connections to it, until its tests end: one for each test, or one for all tests
  * of a `describe` block. Tests with a service have the database of the service.
