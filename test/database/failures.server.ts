@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import {
-  createToken,
   postPlant,
   startOn,
   stop,
@@ -13,7 +12,7 @@ import { startLoad, stopLoads } from '../setup/model/load.js';
 import { metricAt } from '../setup/service/metrics.js';
 import { childrenOf } from '../setup/service/processes.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
-import { isReady } from '../setup/service/service-program.js';
+import { createToken, isReady } from '../setup/service/service-program.js';
 import { until } from '../setup/time/until.js';
 
 afterEach(stopLoads);

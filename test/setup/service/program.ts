@@ -17,7 +17,10 @@ export async function findUser(): Promise<User> {
   return { uid: await idOf('-u'), gid: await idOf('-g') };
 }
 
-/** A program that runs until it is stopped. */
+/**
+ * A program that runs until it is stopped, and writes a log, such as the servers of a cluster. `Command` is for tests that read
+ * its output.
+ */
 export interface RunningProgram {
   readonly pid: number;
   hasEnded(): boolean;
@@ -73,7 +76,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
 }
 
 /**
- * Waits for a condition that no event reports.
+ * Waits for a condition that no event reports, in a program that nothing else limits; in a test, `until` does so.
  *
  * @throws Error when it does not come true in time, or the run was interrupted
  */

@@ -1,12 +1,9 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { ROOT } from './command.js';
+import { runCommand } from './command.js';
 import { fetchDocumented, noResponse } from '../http/fetch-documented.js';
 
-/** Creates a token, which also makes the schema. */
-export async function createToken(databaseUrl: string, name: string): Promise<string> {
-  return (await runCli(databaseUrl, ['token', 'create', name])).trim();
+/** Creates a token with the command, as for a service in a process of its own; this also makes the schema. */
+export function createToken(databaseUrl: string, name = 'test'): Promise<string> {
+  return runCli(databaseUrl, ['token', 'create', name]);
 }
 
 /** Revokes all tokens with this name. */
@@ -16,11 +13,10 @@ export async function revokeToken(databaseUrl: string, name: string): Promise<vo
 
 /** @returns what the command printed on standard output */
 async function runCli(databaseUrl: string, args: readonly string[]): Promise<string> {
-  const env = { PATH: process.env['PATH'], DATABASE_URL: databaseUrl };
-  const script = join(ROOT, 'dist/cli.js');
-  // Elsewhere a file .env of the developer would be read, which may name another database.
-  const run = promisify(execFile)(process.execPath, [script, ...args], { env, cwd: '/' });
-  return (await run).stdout;
+  // In the project, a file .env of the developer would be read, which may name another database.
+  const command = runCommand(['dist/cli.js', ...args], { DATABASE_URL: databaseUrl }, '/');
+  if ((await command.exit()) !== 0) throw new Error(`${args.join(' ')} failed: ${command.stderr}`);
+  return command.stdout.trim();
 }
 
 /** Whether a service accepts plants now. */
