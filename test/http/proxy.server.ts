@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { getServers } from 'node:dns';
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -10,17 +9,19 @@ import { text } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { settings } from '../../src/config/config.js';
-import { createToken, startOn, stop, stopUnderLoad } from '../setup/service/built-service.js';
+import { startOn, stop, stopUnderLoad } from '../setup/service/built-service.js';
+import { createToken } from '../setup/service/service-program.js';
 import { expectDocumented } from '../setup/http/documented.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { startLoad, stopLoads } from '../setup/model/load.js';
+import { startNginx } from './nginx.js';
 import { openServer } from '../setup/http/open-server.js';
 import { useResources } from '../setup/jest/resources.js';
 import { findFreePorts } from '../setup/service/ports.js';
 import { startPostgresServer } from '../setup/database/postgres-server.js';
 import { openConnection, readUnchecked, type RawResponse } from '../setup/http/raw-http.js';
-import { until } from '../setup/time/until.js';
 
+afterEach(() => stopLoads());
 const resources = useResources();
 
 interface Proxy {
@@ -28,16 +29,7 @@ interface Proxy {
   readonly dir: string;
   readonly url: string;
   readonly port: number;
-  close(): Promise<void>;
 }
-
-let proxy: Proxy | undefined;
-
-afterEach(async () => {
-  await stopLoads();
-  await proxy?.close();
-  proxy = undefined;
-});
 
 /**
  * Starts nginx with the files of the Compose profile, with other addresses, until the end of the test.
@@ -50,6 +42,7 @@ async function startProxy(
   bodyLimit?: string,
 ): Promise<Proxy> {
   const dir = await mkdtemp(join(tmpdir(), 'plant-store-proxy-'));
+  resources.defer(() => rm(dir, { recursive: true }));
   const [port] = (await findFreePorts(1)) as [number];
   const servers = replicas.map((replica) => `server 127.0.0.1:${replica} max_fails=0;`).join(' ');
   const file = await readFile('deploy/proxy/nginx.conf', 'utf8');
@@ -59,29 +52,11 @@ async function startProxy(
   const globals = `pid ${join(dir, 'pid')}; error_log ${join(dir, 'log')};\n`;
   await writeFile(join(dir, 'nginx.conf'), globals + edit(config));
   await copyFile('deploy/proxy/start', join(dir, 'start'));
-  const nginx = spawn('/bin/sh', [join(dir, 'start')], {
-    // Debian's nginx is where not every user looks.
-    env: { PATH: `${process.env['PATH']}:/usr/sbin`, TMPDIR: dir, BODY_LIMIT: bodyLimit },
-    stdio: 'inherit',
+  await startNginx(resources, ['/bin/sh', join(dir, 'start')], port, {
+    TMPDIR: dir,
+    ...(bodyLimit !== undefined && { BODY_LIMIT: bodyLimit }),
   });
-  const exited = once(nginx, 'close');
-  proxy = {
-    dir,
-    url: `http://127.0.0.1:${port}`,
-    port,
-    async close() {
-      nginx.kill('SIGTERM');
-      await exited;
-      await rm(dir, { recursive: true });
-    },
-  };
-  await until(() =>
-    openConnection(port).then(
-      (socket) => socket.destroy().destroyed,
-      () => false,
-    ),
-  );
-  return proxy;
+  return { dir, url: `http://127.0.0.1:${port}`, port };
 }
 
 /** Opens a port at which no connection is accepted any more: its thread is busy, and its queue is full. */

@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 // eslint-disable-next-line no-restricted-imports -- `fetch` takes no certificate, and readDocumented checks the responses.
@@ -7,13 +7,13 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readDocumented } from '../setup/http/fetch-documented.js';
-import { startServer } from '../setup/http/open-server.js';
+import { openServer } from '../setup/http/open-server.js';
+import { useResources } from '../setup/jest/resources.js';
+import { startNginx } from './nginx.js';
 import { findFreePorts } from '../setup/service/ports.js';
-import { openConnection } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
-import { until } from '../setup/time/until.js';
 
 const HOST = 'plants.example.org';
 
@@ -21,7 +21,7 @@ describe('the TLS site for nginx', () => {
   let service: TestService;
   let dir: string;
   let certificate: Buffer;
-  let close: (() => Promise<void>) | undefined;
+  const resources = useResources();
 
   beforeAll(async () => {
     service = await startService({ TRUSTED_PROXY_HOPS: '1', AUTH_FAILURES_PER_MINUTE: '1' });
@@ -31,10 +31,6 @@ describe('the TLS site for nginx', () => {
     const options = ['-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1'];
     await promisify(execFile)('openssl', ['req', ...options, ...subject, ...files]);
     certificate = await readFile(join(dir, 'fullchain.pem'));
-  });
-  afterEach(async () => {
-    await close?.();
-    close = undefined;
   });
   afterAll(async () => {
     await rm(dir, { recursive: true });
@@ -53,18 +49,7 @@ describe('the TLS site for nginx', () => {
     const globals = `pid ${join(dir, 'pid')}; error_log ${join(dir, 'log')}; daemon off;`;
     const config = join(dir, 'nginx.conf');
     await writeFile(config, `${globals} events {} http { access_log off;\n${site}\n}`);
-    const nginx = spawn('/usr/sbin/nginx', ['-c', config], { stdio: 'inherit' });
-    const exited = once(nginx, 'close');
-    close = async () => {
-      nginx.kill('SIGTERM');
-      await exited;
-    };
-    await until(() =>
-      openConnection(https).then(
-        (socket) => socket.destroy().destroyed,
-        () => false,
-      ),
-    );
+    await startNginx(resources, ['nginx', '-c', config], https);
     const post = async (body: string, headers: Record<string, string> = {}) => {
       const options: RequestOptions = {
         port: https,
@@ -117,7 +102,8 @@ describe('the TLS site for nginx', () => {
 
   it('tells the service the scheme and the host', async () => {
     const seen: object[] = [];
-    const target = await startServer(
+    const target = await openServer(
+      resources,
       createServer((incoming, response) => {
         const { host, 'x-forwarded-proto': scheme, 'x-forwarded-for': address } = incoming.headers;
         seen.push({ host, scheme, address });
@@ -127,6 +113,5 @@ describe('the TLS site for nginx', () => {
     const { post } = await startSite(target.port);
     (await post('{}', { 'x-forwarded-for': '192.0.2.1' })).resume();
     expect(seen).toEqual([{ host: HOST, scheme: 'https', address: '127.0.0.1' }]);
-    await target.close();
   });
 });
