@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { totalmem } from 'node:os';
-import pg from 'pg';
 import {
   findInstalledPostgres,
   startPostgresServer,
   type PostgresServer,
 } from '../test/setup/database/postgres-server.js';
+import { queryOnce } from '../test/setup/database/query-once.js';
 
 /** The Postgres server that all contenders use. */
 export interface BenchServer {
@@ -94,28 +94,29 @@ export function durableSettings(servers: number): Record<string, string> {
  * to make each file, and all commits wait some fifty milliseconds for it.
  */
 async function makeLogFiles(url: string): Promise<void> {
-  await query(
+  await queryOnce(
     url,
     `SELECT pg_switch_wal() FROM generate_series(1, ${WAL_FILES})
      WHERE pg_logical_emit_message(false, 'bench', '') IS NOT NULL`,
   );
-  await query(url, 'CHECKPOINT');
+  await queryOnce(url, 'CHECKPOINT');
 }
 
 export async function connectTo(
   serverUrl: string,
   close: () => Promise<void>,
 ): Promise<BenchServer> {
-  const [version] = await query<{ server_version: string }>(serverUrl, 'SHOW server_version').catch(
-    (error: Error) => {
-      throw new Error(`The Postgres server cannot be used: ${error.message || error.name}`, {
-        cause: error,
-      });
-    },
-  );
+  const [version] = await queryOnce<{ server_version: string }>(
+    serverUrl,
+    'SHOW server_version',
+  ).catch((error: Error) => {
+    throw new Error(`The Postgres server cannot be used: ${error.message || error.name}`, {
+      cause: error,
+    });
+  });
   const settings: Record<string, string> = {};
   for (const name of SHOWN_SETTINGS) {
-    const [row] = await query<Record<string, string>>(serverUrl, `SHOW ${name}`);
+    const [row] = await queryOnce<Record<string, string>>(serverUrl, `SHOW ${name}`);
     settings[name] = row![name]!;
   }
   return {
@@ -128,7 +129,7 @@ export async function connectTo(
 
 async function createDatabase(serverUrl: string): Promise<BenchDatabase> {
   const name = `plant_store_bench_${randomBytes(6).toString('hex')}`;
-  await query(serverUrl, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`).catch(
+  await queryOnce(serverUrl, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`).catch(
     (error: Error) => {
       throw new Error(
         `The benchmark makes databases of its own, and the server refused: ${error.message}. Give the role of DATABASE_URL the right: ALTER ROLE … CREATEDB.`,
@@ -141,7 +142,7 @@ async function createDatabase(serverUrl: string): Promise<BenchDatabase> {
   return {
     ...openDatabase(databaseUrl.href),
     async drop() {
-      await query(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`);
+      await queryOnce(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`);
     },
   };
 }
@@ -150,20 +151,23 @@ export function openDatabase(url: string): Omit<BenchDatabase, 'drop'> {
   return {
     url,
     async createTable() {
-      await query(url, 'CREATE TABLE plants (id bigint PRIMARY KEY, name text NOT NULL, tag text)');
+      await queryOnce(
+        url,
+        'CREATE TABLE plants (id bigint PRIMARY KEY, name text NOT NULL, tag text)',
+      );
     },
     async count() {
-      const [row] = await query<{ count: string }>(url, 'SELECT count(*) FROM plants');
+      const [row] = await queryOnce<{ count: string }>(url, 'SELECT count(*) FROM plants');
       return Number(row!.count);
     },
     async hasPlant(id) {
-      return (await query(url, `SELECT FROM plants WHERE id = ${id}`)).length === 1;
+      return (await queryOnce(url, `SELECT FROM plants WHERE id = ${id}`)).length === 1;
     },
     async empty() {
-      await query(url, 'TRUNCATE plants');
+      await queryOnce(url, 'TRUNCATE plants');
     },
     async fill(from, to) {
-      await query(
+      await queryOnce(
         url,
         `INSERT INTO plants (id, name, tag)
          SELECT ('x' || left(md5(i::text), 16))::bit(64)::bigint, 'Equisetum fluviatile', 'Equisetum'
@@ -171,8 +175,8 @@ export function openDatabase(url: string): Omit<BenchDatabase, 'drop'> {
       );
     },
     async settle() {
-      await query(url, 'VACUUM ANALYZE plants');
-      await query(url, 'CHECKPOINT').catch((error: Error) => {
+      await queryOnce(url, 'VACUUM ANALYZE plants');
+      await queryOnce(url, 'CHECKPOINT').catch((error: Error) => {
         throw new Error(
           `The server refused a CHECKPOINT, without which rounds pay for earlier work: ${error.message}. Give the role the right: GRANT pg_checkpoint TO ….`,
           { cause: error },
@@ -180,14 +184,4 @@ export function openDatabase(url: string): Omit<BenchDatabase, 'drop'> {
       });
     },
   };
-}
-
-async function query<Row extends pg.QueryResultRow>(url: string, sql: string): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query<Row>(sql)).rows;
-  } finally {
-    await client.end();
-  }
 }

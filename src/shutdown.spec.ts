@@ -5,10 +5,13 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { importWithGlobalTimers } from '../test/setup/time/held-waits.js';
-import { closeServers, openServer } from '../test/setup/http/open-server.js';
+import { openServer } from '../test/setup/http/open-server.js';
+import { useResources } from '../test/setup/jest/resources.js';
 import { chainsSettled, settled } from '../test/setup/time/settled.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 import { lingerAtEnd } from './http/linger.js';
+
+const resources = useResources();
 
 const { stopApp } = await importWithGlobalTimers(() => import('./shutdown.js'));
 
@@ -47,12 +50,9 @@ describe('a stop', () => {
     );
     Object.assign(server, { httpAllowHalfOpen: true });
     lingerAtEnd(server, 10 * TIMEOUT_MS);
-    port = await openServer(server);
+    ({ port } = await openServer(resources, server));
   });
-  afterEach(async () => {
-    jest.useRealTimers();
-    await closeServers();
-  });
+  afterEach(() => void jest.useRealTimers());
 
   /** Lets time pass, and then the few turns of the event loop that a step of the stop takes. */
   async function pass(milliseconds: number): Promise<void> {

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { holdTimers, ScriptedPool, TIMEOUT_MS } from '../../test/setup/database/scripted-pool.js';
 import { chainsSettled } from '../../test/setup/time/settled.js';
-import { openUnitDatabase, type UnitDatabase } from '../../test/setup/database/unit-database.js';
+import { UnitDatabase, type DataSource } from '../../test/setup/database/unit-database.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken, hashAccessToken } from './access-token.js';
@@ -10,19 +10,19 @@ import { AccessTokensService } from './access-tokens.service.js';
 const HOUR_MS = 3_600_000;
 
 describe('access tokens', () => {
-  let database: UnitDatabase;
+  const database = new UnitDatabase('block');
+  let dataSource: DataSource;
   let tokens: AccessTokensService;
 
   beforeAll(async () => {
-    database = await openUnitDatabase([AccessTokenEntity]);
+    dataSource = await database.openWithSchema([AccessTokenEntity]);
   });
   beforeEach(async () => {
-    tokens = new AccessTokensService(database.dataSource.getRepository(AccessTokenEntity));
-    await database.dataSource.query('TRUNCATE access_tokens');
+    tokens = new AccessTokensService(dataSource.getRepository(AccessTokenEntity));
+    await dataSource.query('TRUNCATE access_tokens');
   });
-  afterAll(() => database.close());
 
-  const query = (sql: string): Promise<object[]> => database.dataSource.query(sql);
+  const query = (sql: string): Promise<object[]> => dataSource.query(sql);
 
   /** Makes all tokens a second older: several that are made in one millisecond would have no order. */
   const age = () =>
@@ -44,7 +44,7 @@ describe('access tokens', () => {
   const refuse = () => Promise.reject(new Error('the terminal is closed'));
 
   it('have the table that the entity describes', async () => {
-    const { upQueries } = await database.dataSource.driver.createSchemaBuilder().log();
+    const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
     expect(upQueries).toEqual([]);
   });
 

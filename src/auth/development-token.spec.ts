@@ -11,24 +11,15 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-  jest,
-} from '@jest/globals';
-import { openUnitDatabase, type UnitDatabase } from '../../test/setup/database/unit-database.js';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { UnitDatabase } from '../../test/setup/database/unit-database.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';
 import { findDevelopmentToken, keepDevelopmentToken } from './development-token.js';
 
 describe('the token for development', () => {
-  let database: UnitDatabase;
+  const database = new UnitDatabase('block');
   let tokens: AccessTokensService;
   let dataDir: string;
   let file: string;
@@ -36,8 +27,8 @@ describe('the token for development', () => {
   let made: unknown[];
 
   beforeAll(async () => {
-    database = await openUnitDatabase([AccessTokenEntity]);
-    tokens = new AccessTokensService(database.dataSource.getRepository(AccessTokenEntity));
+    const dataSource = await database.openWithSchema([AccessTokenEntity]);
+    tokens = new AccessTokensService(dataSource.getRepository(AccessTokenEntity));
   });
   beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'plant-store-token-'));
@@ -48,9 +39,8 @@ describe('the token for development', () => {
   afterEach(async () => {
     jest.restoreAllMocks();
     await rm(dataDir, { recursive: true });
-    await database.dataSource.query('TRUNCATE access_tokens');
+    await database.query('TRUNCATE access_tokens');
   });
-  afterAll(() => database.close());
 
   const find = () =>
     findDevelopmentToken(tokens, dataDir, {

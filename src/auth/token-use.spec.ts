@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { holdClock } from '../../test/setup/time/clock.js';
 import { openVerifier, type TestVerifier } from '../../test/tokens/token-verifier.js';
-import { openUnitDatabase, type UnitDatabase } from '../../test/setup/database/unit-database.js';
+import { UnitDatabase, type DataSource } from '../../test/setup/database/unit-database.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';
@@ -9,7 +9,8 @@ import { AccessTokensService } from './access-tokens.service.js';
 const HOUR_MS = 3_600_000;
 
 describe('the last use of an access token', () => {
-  let database: UnitDatabase;
+  const database = new UnitDatabase('block');
+  let dataSource: DataSource;
   let tokens: AccessTokensService;
   let opened: TestVerifier;
   let token: string;
@@ -17,21 +18,20 @@ describe('the last use of an access token', () => {
   const advance = holdClock();
 
   beforeAll(async () => {
-    database = await openUnitDatabase([AccessTokenEntity]);
+    dataSource = await database.openWithSchema([AccessTokenEntity]);
   });
   beforeEach(async () => {
     await query('TRUNCATE access_tokens');
-    tokens = new AccessTokensService(database.dataSource.getRepository(AccessTokenEntity));
+    tokens = new AccessTokensService(dataSource.getRepository(AccessTokenEntity));
     opened = openVerifier({}, tokens);
     token = await tokens.create('shed');
     id = (await tokens.list())[0]!.id;
   });
-  afterAll(() => database.close());
 
   const verify = (text: string) => opened.verifier.verify(text, '192.0.2.1');
 
   const query = (sql: string, parameters?: unknown[]): Promise<unknown> =>
-    database.dataSource.query(sql, parameters);
+    dataSource.query(sql, parameters);
 
   /** Runs on the only connection, so after a use that is being stored. */
   const lastUse = async () => (await tokens.list())[0]!.lastUsedAt;

@@ -4,10 +4,13 @@ import { createServer } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { pino } from 'pino';
 import { importWithGlobalTimers } from '../../test/setup/time/held-waits.js';
-import { closeServers, openServer } from '../../test/setup/http/open-server.js';
+import { openServer } from '../../test/setup/http/open-server.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { chainsSettled, settled } from '../../test/setup/time/settled.js';
 import { readConfig } from '../config/config.js';
 import type { ToPrimary } from './messages.js';
+
+const resources = useResources();
 
 /** A process whose messages and end come from the test. */
 class Child extends EventEmitter {
@@ -116,11 +119,10 @@ describe('the primary of two workers', () => {
   });
 
   it('starts no worker if another program took the address while the service waited for the database', async () => {
-    const port = await openServer(createServer());
+    const { port } = await openServer(resources, createServer());
     const late = workersWith({ PORT: String(port) });
     await expect(late.start()).rejects.toMatchObject({ code: 'EADDRINUSE', port });
     expect(children).toEqual([]);
-    await closeServers();
   });
 
   it('has started when both workers listen', async () => {

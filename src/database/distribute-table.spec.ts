@@ -1,17 +1,18 @@
 import { expect, it } from '@jest/globals';
-import { FreshDatabase } from '../../test/setup/database/fresh-database.js';
+import { UnitDatabase } from '../../test/setup/database/unit-database.js';
+import { until } from '../../test/setup/time/until.js';
 import { readConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { distributeTable } from './distribute-table.js';
 
-const database = new FreshDatabase();
+const database = new UnitDatabase();
 
 const distribute = () =>
   distributeTable({ ...readConfig({}).database, url: database.url }, 'plants');
 
 /** The names that Citus has in a database, with functions that record their calls. */
 const installCitus = async (workers: number) => {
-  await database.run(
+  await database.query(
     `CREATE TABLE plants (id bigint);
      CREATE TABLE calls (call text, statement_timeout text, transaction xid8 DEFAULT pg_current_xact_id());
      CREATE TABLE pg_extension AS SELECT 'citus' AS extname;
@@ -34,7 +35,7 @@ const installCitus = async (workers: number) => {
 };
 
 const calls = () =>
-  database.rows(
+  database.query(
     `SELECT call, statement_timeout AS limit, transaction = min(transaction) OVER () AS together
      FROM calls ORDER BY ctid`,
   );
@@ -50,7 +51,7 @@ it('a table is distributed by its id, without a time limit, and leaves no rows b
 
 it('a table that is distributed already stays as it is', async () => {
   await installCitus(2);
-  await database.run(`INSERT INTO pg_dist_partition VALUES ('plants', 'h')`);
+  await database.query(`INSERT INTO pg_dist_partition VALUES ('plants', 'h')`);
   expect(await distribute()).toEqual({ shards: 3, servers: 2, wasDistributed: true });
   expect(await calls()).toEqual([]);
 });
@@ -75,5 +76,10 @@ it('Citus without workers is refused', async () => {
 
 it('the connection is closed in the end, also after a failure', async () => {
   await distribute().catch(() => undefined);
-  await database.allClosed();
+  // All but the connection of the test.
+  const others = () =>
+    database.query(
+      'SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    );
+  await until(async () => (await others()).length === 0);
 });

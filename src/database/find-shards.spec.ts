@@ -1,12 +1,12 @@
 import { expect, it } from '@jest/globals';
-import { FreshDatabase } from '../../test/setup/database/fresh-database.js';
+import { UnitDatabase } from '../../test/setup/database/unit-database.js';
 import { findShards } from './shards.js';
 
-const database = new FreshDatabase();
+const database = new UnitDatabase();
 
 /** The lists of Citus, in which a table has shards from the hashes of 0, 1 and -1 on. */
 const distribute = (method: string) =>
-  database.run(
+  database.query(
     `CREATE TABLE plants (id bigint); CREATE TABLE trees (id bigint);
      CREATE TABLE pg_dist_partition AS SELECT 'plants'::regclass AS logicalrelid, '${method}' AS partmethod;
      CREATE TABLE pg_dist_shard AS

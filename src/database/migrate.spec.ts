@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { emptyDatabase, LOCK, stepsOf } from '../../test/setup/database/empty-database.js';
+import { emptyDatabase, LOCK, stepsOf } from '../../test/database/empty-database-script.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import {
   openScriptedPostgres,

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { emptyDatabase, LOCK, stepsOf } from '../../test/setup/database/empty-database.js';
+import { emptyDatabase, LOCK, stepsOf } from '../../test/database/empty-database-script.js';
 import { importWithHeldWaits } from '../../test/setup/time/held-waits.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import {

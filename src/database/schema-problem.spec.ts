@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { EntitySchema, type DataSource } from 'typeorm';
-import { FreshDatabase } from '../../test/setup/database/fresh-database.js';
+import { UnitDatabase } from '../../test/setup/database/unit-database.js';
 import { ScriptedPool } from '../../test/setup/database/scripted-pool.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { schemaProblem, type NeededPrivilege } from './schema-problem.js';
@@ -22,11 +22,11 @@ class Plant1000000000000 {
 class Grow2000000000000 extends Plant1000000000000 {}
 
 describe('schemaProblem', () => {
-  const database = new FreshDatabase();
+  const database = new UnitDatabase();
   let dataSource: DataSource;
 
   beforeEach(async () => {
-    await database.run(
+    await database.query(
       `CREATE TABLE trees (id int PRIMARY KEY, name text);
        CREATE TABLE migrations (name text);
        INSERT INTO migrations VALUES ('Plant1000000000000'), ('Grow2000000000000')`,
@@ -43,7 +43,7 @@ describe('schemaProblem', () => {
   const forbids = (what: string) =>
     `The role of the service may not do this in the database: ${what}. Grant it.`;
   const becomeGardener = async (grants: string) => {
-    await database.run(
+    await database.query(
       `DROP ROLE IF EXISTS gardener; CREATE ROLE gardener;
        GRANT USAGE ON SCHEMA public TO gardener; GRANT SELECT ON migrations TO gardener; ${grants}`,
     );
@@ -55,12 +55,12 @@ describe('schemaProblem', () => {
   });
 
   it('finds none in a schema that is newer', async () => {
-    await database.run(`INSERT INTO migrations VALUES ('Later'); ALTER TABLE trees ADD age int`);
+    await database.query(`INSERT INTO migrations VALUES ('Later'); ALTER TABLE trees ADD age int`);
     expect(await problem()).toBeUndefined();
   });
 
   it('finds that the newest migration has not run', async () => {
-    await database.run(`DELETE FROM migrations WHERE name = 'Grow2000000000000'`);
+    await database.query(`DELETE FROM migrations WHERE name = 'Grow2000000000000'`);
     expect(await problem()).toBe(
       'The schema of the database is behind this version of the service: run its migrations.',
     );
@@ -81,7 +81,7 @@ describe('schemaProblem', () => {
       'the primary key of trees, trees.name',
     ],
   ])('finds that the database lacks %s', async (_what, sql, what) => {
-    await database.run(sql);
+    await database.query(sql);
     expect(await problem()).toBe(lacks(what));
   });
 
@@ -99,7 +99,7 @@ describe('schemaProblem', () => {
   });
 
   it('reports a read-only database as an outage, whatever its schema', async () => {
-    await database.run('DELETE FROM migrations');
+    await database.query('DELETE FROM migrations');
     await dataSource.query('SET default_transaction_read_only = on');
     await expect(problem()).rejects.toMatchObject({
       code: ErrorCode.databaseUnavailable,

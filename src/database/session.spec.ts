@@ -1,7 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { openTestDatabase, type TestDatabase } from '../../test/setup/database/database.js';
 import { makeHostile } from '../../test/setup/database/hostile-settings.js';
+import { UnitDatabase } from '../../test/setup/database/unit-database.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { openScriptedPostgres, type Script } from '../../test/setup/database/scripted-postgres.js';
 import { readConfig } from '../config/config.js';
@@ -20,12 +20,7 @@ async function open(url: string): Promise<DataSource> {
 }
 
 describe('a session', () => {
-  let database: TestDatabase;
-
-  beforeEach(async () => {
-    database = await openTestDatabase();
-  });
-  afterEach(() => database.close());
+  const database = new UnitDatabase();
 
   it('has our settings, whatever the database gives its sessions', async () => {
     const name = /\/(\w+)(\?|$)/.exec(database.url)![1]!;

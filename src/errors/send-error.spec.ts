@@ -1,10 +1,13 @@
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, it } from '@jest/globals';
+import { openServer } from '../../test/setup/http/open-server.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { sendError, sentError } from './send-error.js';
 import { internal } from './service-error.js';
+
+const resources = useResources();
 
 it('an error after the response began closes the connection, so that the response is not taken for complete', async () => {
   const error = internal(new Error('secret'));
@@ -16,8 +19,7 @@ it('an error after the response began closes the connection, so that the respons
       sent = sentError(response);
     });
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
+  const { port } = await openServer(resources, server);
   const [response] = (await once(request({ port, host: '127.0.0.1' }).end(), 'response')) as [
     IncomingMessage,
   ];
@@ -25,8 +27,6 @@ it('an error after the response began closes the connection, so that the respons
   await expect(text(response)).rejects.toMatchObject({ code: 'ECONNRESET' });
   expect(response.complete).toBe(false);
   expect(sent).toBeUndefined();
-  server.close();
-  await once(server, 'close');
 });
 
 it('an error for a client that is gone is not sent, and does not count as sent', async () => {
@@ -36,12 +36,9 @@ it('an error for a client that is gone is not sent, and does not count as sent',
     sendError(incoming, response, internal(new Error('any')));
     sent = sentError(response);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
+  const { port } = await openServer(resources, server);
   await expect(once(request({ port, host: '127.0.0.1' }).end(), 'response')).rejects.toMatchObject({
     code: 'ECONNRESET',
   });
   expect(sent).toBeUndefined();
-  server.close();
-  await once(server, 'close');
 });

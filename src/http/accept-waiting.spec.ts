@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import { afterEach, expect, it } from '@jest/globals';
-import { closeServers, openServer } from '../../test/setup/http/open-server.js';
+import { expect, it } from '@jest/globals';
+import { openServer } from '../../test/setup/http/open-server.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { acceptWaiting } from './accept-waiting.js';
+
+const resources = useResources();
 
 /** The system's queue of connections, each of which Node accepts in a turn of its own. */
 const BACKLOG = 511;
-
-afterEach(closeServers);
 
 /** Counts turns of the event loop, and calls `inTurn` in each, until a promise settles. */
 async function turnsUntil(promise: Promise<void>, inTurn = (_turn: number) => {}): Promise<number> {
@@ -23,7 +24,7 @@ async function turnsUntil(promise: Promise<void>, inTurn = (_turn: number) => {}
 
 it('no connection that is in the queue when the server closes is reset', async () => {
   const server = createServer((socket) => socket.end('accepted'));
-  const port = await openServer(server);
+  const { port } = await openServer(resources, server);
   // The system completes these connections at once, but Node accepts them only in later turns of the event loop.
   const clients = Array.from({ length: 20 }, async () => {
     const [data] = (await once(connect(port, '127.0.0.1'), 'data')) as [Buffer];

@@ -1,18 +1,19 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
-import { afterEach, expect, it } from '@jest/globals';
-import { closeServers, openServer } from '../../test/setup/http/open-server.js';
+import { expect, it } from '@jest/globals';
+import { openServer } from '../../test/setup/http/open-server.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { openConnection } from '../../test/setup/http/raw-http.js';
 import { discardInput } from './discard-input.js';
 
-afterEach(closeServers);
+const resources = useResources();
 
 it.each(['pause', 'resume'] as const)(
   'after %s, what arrives reaches no other listener, and ends with the side of the client',
   async (method) => {
     const server = createServer();
     const accepted = once(server, 'connection');
-    const client = await openConnection(await openServer(server));
+    const client = await openConnection((await openServer(resources, server)).port);
     const [socket] = (await accepted) as [Socket];
     const received: unknown[] = [];
     socket.on('data', (data) => received.push(data));

@@ -1,11 +1,12 @@
 import { createServer } from 'node:http';
 import express, { type Request, type Response } from 'express';
-import { afterEach, expect, it } from '@jest/globals';
-import { closeServers, openServer } from '../../test/setup/http/open-server.js';
+import { expect, it } from '@jest/globals';
+import { openServer } from '../../test/setup/http/open-server.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { sendRaw } from '../../test/setup/http/raw-http.js';
 import { classesOf } from './express-classes.js';
 
-afterEach(closeServers);
+const resources = useResources();
 
 it('requests and responses have the methods of Express, which changes no prototype', async () => {
   const app = express();
@@ -22,7 +23,7 @@ it('requests and responses have the methods of Express, which changes no prototy
     expect(hasPrototypes([request, response])).toBe(true);
     app(request, response);
   });
-  const port = await openServer(server);
+  const { port } = await openServer(resources, server);
 
   const response = await sendRaw(port, 'GET / HTTP/1.1\r\nHost: x\r\nX-Name: Rosa\r\n\r\n');
   expect(response).toMatchObject({ status: 200, body: 'Rosa' });

@@ -3,14 +3,17 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { StreamableFile } from '@nestjs/common';
 import type { Application, NextFunction, Request, Response } from 'express';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { closeServers, openServer } from '../../test/setup/http/open-server.js';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { openServer } from '../../test/setup/http/open-server.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { openConnection, readUnchecked, type RawResponse } from '../../test/setup/http/raw-http.js';
 import { readConfig } from '../config/config.js';
 import { toServiceError } from '../errors/error.filter.js';
 import { sendError } from '../errors/send-error.js';
 import { HttpAdapter } from './http-adapter.js';
 import { BODY_LIMIT_SETTING } from './read-body.js';
+
+const resources = useResources();
 
 const SETTINGS = {
   keepAliveTimeout: 11_000,
@@ -40,7 +43,7 @@ async function open(settings: Partial<typeof SETTINGS> = {}, addRoutes = () => {
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
     sendError(request, response, toServiceError(error));
   });
-  port = await openServer(adapter.getHttpServer());
+  ({ port } = await openServer(resources, adapter.getHttpServer()));
 }
 
 const echo = (body: unknown, status?: number) => (_request: Request, response: Response) => {
@@ -59,7 +62,6 @@ async function send(...lines: string[]): Promise<RawResponse> {
 const HOST = 'Host: x';
 
 beforeEach(() => open());
-afterEach(closeServers);
 
 describe('the server', () => {
   it('has the timeouts and the limit of the settings', () => {

@@ -1,11 +1,13 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { get, holdRequests } from '../../test/http/held-requests.js';
-import { closeServers } from '../../test/setup/http/open-server.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { readUnchecked } from '../../test/setup/http/raw-http.js';
 import { endIdle } from './idle-timeout.js';
 import { respondToParserErrors } from './parser-errors.js';
+
+const resources = useResources();
 
 const IDLE_MS = 600_000;
 const REQUEST_TIMEOUT = { status: 408, body: expect.stringContaining('40800') };
@@ -19,14 +21,13 @@ describe('a connection on which nothing happens for the time limit', () => {
   let socket: Socket;
 
   beforeEach(async () => {
-    service = await holdRequests({}, (server) => {
+    service = await holdRequests(resources, {}, (server) => {
       server.timeout = IDLE_MS;
       respondToParserErrors(server);
       endIdle(server);
     });
     ({ client, socket } = await service.connect());
   });
-  afterEach(closeServers);
 
   /** What Node does when the time is over. */
   const timeOut = () => socket.emit('timeout');

@@ -2,8 +2,11 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { closeServers, openServer } from '../../test/setup/http/open-server.js';
+import { openServer } from '../../test/setup/http/open-server.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { lingerAtEnd } from './linger.js';
+
+const resources = useResources();
 
 const LIMIT_MS = 5000;
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
@@ -23,12 +26,9 @@ describe('a connection after its last response', () => {
     });
     Object.assign(server, { httpAllowHalfOpen: true });
     lingerAtEnd(server, LIMIT_MS);
-    port = await openServer(server);
+    ({ port } = await openServer(resources, server));
   });
-  afterEach(async () => {
-    jest.useRealTimers();
-    await closeServers();
-  });
+  afterEach(() => void jest.useRealTimers());
 
   /** A client that has received its last response, and keeps its side of the connection open. */
   async function receiveLast(): Promise<{ client: Socket; socket: Socket }> {

@@ -1,14 +1,16 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { get, holdRequests } from '../../test/http/held-requests.js';
-import { closeServers } from '../../test/setup/http/open-server.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { readUnchecked, type RawResponse } from '../../test/setup/http/raw-http.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { sentError } from '../errors/send-error.js';
 import { lingerAtEnd } from './linger.js';
 import { respondToParserErrors } from './parser-errors.js';
+
+const resources = useResources();
 
 const LINGER_LIMIT_MS = 60_000;
 
@@ -27,8 +29,8 @@ let service: Awaited<ReturnType<typeof holdRequests>>;
 let client: Socket;
 let socket: Socket;
 
-async function open(options: Parameters<typeof holdRequests>[0] = {}): Promise<void> {
-  service = await holdRequests({ requireHostHeader: false, ...options }, (server) => {
+async function open(options: Parameters<typeof holdRequests>[1] = {}): Promise<void> {
+  service = await holdRequests(resources, { requireHostHeader: false, ...options }, (server) => {
     lingerAtEnd(server, LINGER_LIMIT_MS);
     respondToParserErrors(server);
   });
@@ -67,7 +69,6 @@ const NOT_HTTP = 'The request is not valid HTTP.';
 const ONLY_KNOWN = 'Only Expect: 100-continue is understood.';
 
 beforeEach(() => open());
-afterEach(closeServers);
 
 describe('what Node cannot parse, or would refuse by itself, is an Error and closes the connection', () => {
   it.each([

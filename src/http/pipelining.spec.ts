@@ -1,11 +1,13 @@
 import { on, once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { get, holdRequests } from '../../test/http/held-requests.js';
-import { closeServers } from '../../test/setup/http/open-server.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { readUnchecked } from '../../test/setup/http/raw-http.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { connectionOf } from './pipelining.js';
+
+const resources = useResources();
 
 /** The most requests in the queue of one connection. */
 const MAX = 16;
@@ -15,9 +17,8 @@ const paths = (count: number) => Array.from({ length: count }, (_, i) => `/${i +
 let service: Awaited<ReturnType<typeof holdRequests>>;
 
 beforeEach(async () => {
-  service = await holdRequests();
+  service = await holdRequests(resources);
 });
-afterEach(closeServers);
 
 /** Sends requests with one write, and waits until the server has parsed them all. */
 async function pipeline(requested: string[]): Promise<{ client: Socket; socket: Socket }> {

@@ -1,29 +1,11 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { json } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { requestBytes, startReceiver, type Receiver } from '../../test/http/receiver.js';
+import { startCollector, type Collector } from '../../test/operations/collector.js';
 import { inSpan, startTracing } from '../tracing/tracing.js';
 import { RequestObserver } from './request-observer.js';
 import { whenClosed } from './when-closed.js';
-
-/** A span, as a collector receives it. */
-interface Span {
-  readonly name: string;
-  readonly kind: number;
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly status: { readonly code: number };
-  readonly attributes: readonly { readonly key: string; readonly value: object }[];
-}
-
-interface Batch {
-  readonly resourceSpans: { readonly scopeSpans: { readonly spans: Span[] }[] }[];
-}
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const CLIENT_SPAN = 'b7ad6b7169203331';
@@ -31,21 +13,14 @@ const [SERVER_KIND, UNSET, FAILED] = [2, 0, 2];
 
 describe('the span of a request', () => {
   let receiver: Receiver;
-  let collector: Server;
+  let collector: Collector;
 
-  beforeAll(async () => {
+  beforeEach(async () => {
     receiver = await startReceiver();
-    collector = createServer((request, response) => {
-      void json(request).then((batch) => {
-        collector.emit('batch', batch);
-        response.end('{}');
-      });
-    });
-    await once(collector.listen(0, '127.0.0.1'), 'listening');
+    collector = await startCollector();
   });
-  afterAll(async () => {
-    collector.closeAllConnections();
-    collector.close();
+  afterEach(async () => {
+    await collector.close();
     await receiver.close();
   });
 
@@ -54,9 +29,7 @@ describe('the span of a request', () => {
     let entry = {};
     const write = (line: string) => void (entry = JSON.parse(line) as object);
     const logger = pino({ base: null, timestamp: false }, { write });
-    const { port } = collector.address() as AddressInfo;
-    const exported = once(collector, 'batch') as Promise<[Batch]>;
-    const stop = await startTracing(`http://127.0.0.1:${port}`, logger);
+    const stop = await startTracing(collector.url, logger);
 
     const observer = new RequestObserver(logger, new Registry());
     const traceparent = `traceparent: 00-${TRACE}-${CLIENT_SPAN}-01`;
@@ -67,12 +40,7 @@ describe('the span of a request', () => {
     response.end();
     await new Promise<void>((resolve) => whenClosed(response, resolve));
     await stop();
-
-    const [batch] = await exported;
-    const spans = batch.resourceSpans.flatMap(({ scopeSpans }) =>
-      scopeSpans.flatMap((it) => it.spans),
-    );
-    return { entry, spans };
+    return { entry, spans: collector.spans };
   }
 
   it('belongs to the trace of the client, and says what the log entry says', async () => {

@@ -1,12 +1,13 @@
 import { createServer } from 'node:net';
-import { afterEach, expect, it } from '@jest/globals';
-import { closeServers, openServer } from '../../test/setup/http/open-server.js';
+import { expect, it } from '@jest/globals';
+import { openServer } from '../../test/setup/http/open-server.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { findFreePorts } from '../../test/setup/service/ports.js';
 import { tryAddress } from './try-address.js';
 
-const LOOPBACK = '127.0.0.1';
+const resources = useResources();
 
-afterEach(closeServers);
+const LOOPBACK = '127.0.0.1';
 
 it('a free address is free again when its port is returned', async () => {
   const [port] = (await findFreePorts(1)) as [number];
@@ -19,6 +20,6 @@ it('with port 0, the port that the system chose is returned', async () => {
 });
 
 it('a taken address is reported with the error of the socket', async () => {
-  const port = await openServer(createServer());
+  const { port } = await openServer(resources, createServer());
   await expect(tryAddress(LOOPBACK, port)).rejects.toMatchObject({ code: 'EADDRINUSE', port });
 });

@@ -6,8 +6,11 @@ import { globalErrorHandler } from '@opentelemetry/core';
 import { pino } from 'pino';
 import { startCollector, type Collector } from '../../test/operations/collector.js';
 import { importWithGlobalTimers } from '../../test/setup/time/held-waits.js';
-import { closeServers, openServer } from '../../test/setup/http/open-server.js';
+import { openServer } from '../../test/setup/http/open-server.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { chainsSettled } from '../../test/setup/time/settled.js';
+
+const resources = useResources();
 
 const { inSpan, startRequestSpan, startTracing, withRequestSpan } = await importWithGlobalTimers(
   () => import('./tracing.js'),
@@ -33,7 +36,7 @@ describe('the span of work on a request', () => {
     collector = await startCollector();
     stop = await startTracing(collector.url, pino({ level: 'silent' }));
   });
-  afterEach(() => void collector.server.close());
+  afterEach(() => collector.close());
 
   it('lasts until the promise of the work settles', async () => {
     const work = Promise.withResolvers<void>();
@@ -86,12 +89,10 @@ describe('lost spans', () => {
 });
 
 describe('the end of tracing', () => {
-  afterEach(closeServers);
-
   it('waits a second, and no longer, for a collector that does not respond', async () => {
     const collector = createServer();
     const received = once(collector, 'request');
-    const endpoint = `http://127.0.0.1:${await openServer(collector)}/collector`;
+    const endpoint = `${(await openServer(resources, collector)).url}/collector`;
     const stop = await startTracing(endpoint, pino({ level: 'silent' }));
     startSpan().end();
     let hasEnded = false;

@@ -4,7 +4,7 @@ import type { PlayedService } from './play-history.js';
 import { findFreePorts } from '../setup/service/ports.js';
 import type { TestService } from '../setup/service/service.js';
 
-/** A built service in a process of its own. */
+/** A built service in a process of its own that histories use like `TestService`, and also kill. Other tests use `startOn`. */
 export interface KillableService extends PlayedService {
   kill(): Promise<void>;
   close(): Promise<void>;

@@ -1,19 +1,22 @@
 import { afterEach, beforeEach } from '@jest/globals';
 import type { Pool } from 'pg';
-import { DataSource } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { readConfig, type AppConfig } from '../../src/config/config.js';
 import { databaseOptions } from '../../src/database/database-options.js';
 import { poolOf } from '../../src/database/run-statement.js';
 import { PlantEntity } from '../../src/plants/plant.entity.js';
 import { PlantsRepository } from '../../src/plants/plants.repository.js';
-import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
+import { UnitDatabase } from '../setup/database/unit-database.js';
 import { settled } from '../setup/time/settled.js';
 
-/** A Postgres with an empty table of plants for each test, and the service's connections to it. */
+/**
+ * A database with an empty table of plants for each test, and the service's connections to it, which a test can lose: for
+ * the unit tests of `src/plants`, where the connections of `UnitDatabase` do not suffice.
+ */
 export interface PlantsDatabase {
   /** Queries the database on a connection of the test. */
-  readonly query: TestDatabase['query'];
+  readonly query: UnitDatabase['query'];
   /** The proxy between the connections and the database. */
   readonly proxy: DatabaseProxy;
   readonly pool: Pool;
@@ -35,7 +38,7 @@ interface StoredRow {
 
 /** Opens a database for the tests of a `describe` block. */
 export function usePlantsDatabase(): PlantsDatabase {
-  let database: TestDatabase;
+  const database = new UnitDatabase();
   let proxy: DatabaseProxy;
   let dataSource: DataSource;
 
@@ -45,26 +48,21 @@ export function usePlantsDatabase(): PlantsDatabase {
   };
 
   beforeEach(async () => {
-    database = await openTestDatabase();
     proxy = await startDatabaseProxy(database.url);
     const config = configure().database;
-    dataSource = await new DataSource({
+    dataSource = await database.open({
       ...databaseOptions(config),
       poolSize: config.poolSize,
       extra: { query_timeout: config.timeout },
       entities: [PlantEntity],
       migrationsRun: true,
-    }).initialize();
+    });
   });
-  afterEach(async () => {
-    await dataSource.destroy();
-    await proxy.close();
-    await database.close();
-  });
+  afterEach(() => proxy.close());
 
   const pool = () => poolOf(dataSource);
   return {
-    query: (sql, parameters) => database.query(sql, parameters),
+    query: database.query,
     get proxy() {
       return proxy;
     },

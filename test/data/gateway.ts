@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { fetchDocumented, noResponse } from '../setup/http/fetch-documented.js';
+import { startServer } from '../setup/http/open-server.js';
 
 /** What happens to a request instead of a normal response. */
 export type Fault =
@@ -80,17 +79,15 @@ export async function startGateway(serviceUrl: string): Promise<Gateway> {
       .then(() => void inFlight.delete(handled));
     inFlight.add(handled);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const opened = await startServer(server);
 
   const gateway: Gateway = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: opened.url,
     requests,
     faults,
     onResponse: () => undefined,
     async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
+      await opened.close();
       await Promise.all(inFlight);
     },
   };

@@ -15,7 +15,7 @@ import { runInProcess, type Surroundings } from '../setup/service/cli.js';
 import { runBefore, runCommand } from '../setup/service/command.js';
 import { holdClock } from '../setup/time/clock.js';
 import { startGateway, type Gateway } from './gateway.js';
-import { endTimersAtOnce, holdServiceTimers } from '../setup/service/service-timers.js';
+import { endTimersAtOnce, holdServiceTimers } from '../setup/time/service-timers.js';
 import { startService, type StoredPlant, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Shards } from '../../src/database/shards.js';
-import { createToken, startOn, stop, type BuiltService } from '../setup/service/built-service.js';
+import { startOn, stop, type BuiltService } from '../setup/service/built-service.js';
+import { createToken } from '../setup/service/tokens.js';
 import {
   openCitusCluster,
   whyNoCitus,

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { holdClock } from '../setup/time/clock.js';
-import { endTimersAtOnce } from '../setup/service/service-timers.js';
+import { endTimersAtOnce } from '../setup/time/service-timers.js';
 import { startService, type TestResponse, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 

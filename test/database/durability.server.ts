@@ -1,11 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  createToken,
-  postPlant,
-  startOn,
-  stop,
-  type BuiltService,
-} from '../setup/service/built-service.js';
+import { postPlant, startOn, stop, type BuiltService } from '../setup/service/built-service.js';
+import { createToken } from '../setup/service/tokens.js';
 import { startPgBouncer } from './pgbouncer.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
 import { until } from '../setup/time/until.js';

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import {
-  createToken,
   postPlant,
   startOn,
   stop,
@@ -14,6 +13,7 @@ import { metricAt } from '../setup/service/metrics.js';
 import { childrenOf } from '../setup/service/processes.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
 import { isReady } from '../setup/service/is-ready.js';
+import { createToken } from '../setup/service/tokens.js';
 import { until } from '../setup/time/until.js';
 
 afterEach(stopLoads);

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
-  createToken,
   end,
   postPlant,
   runService,
@@ -13,6 +12,7 @@ import {
   stop,
   urlOf,
 } from '../setup/service/built-service.js';
+import { createToken } from '../setup/service/tokens.js';
 import { runCommand, type Command } from '../setup/service/command.js';
 import { findFreePorts } from '../setup/service/ports.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';

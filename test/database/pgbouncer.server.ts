@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { createToken, postPlant, startOn, stop } from '../setup/service/built-service.js';
+import { postPlant, startOn, stop } from '../setup/service/built-service.js';
+import { createToken } from '../setup/service/tokens.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { startLoad, stopLoads } from '../setup/model/load.js';
 import { startPgBouncer } from './pgbouncer.js';

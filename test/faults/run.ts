@@ -10,7 +10,7 @@ import { waitFor } from './program.js';
 import { createReport, type FaultRecord, type Report } from './report.js';
 import type { Fault, OpenRig, Rig } from './rig.js';
 import { clock } from './times.js';
-import { createToken, revokeToken } from './tokens.js';
+import { createToken, revokeToken } from '../setup/service/tokens.js';
 
 /** Far longer than any outage, so that a service that takes longer needs help. */
 const RECOVERY_SECONDS = 60;

@@ -1,40 +1,35 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { launchBrowser, openPage } from '../openapi/browser.js';
+import { startServer, type StartedServer } from '../setup/http/open-server.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 /** Starts a web site whose pages are empty. */
-async function startSite(): Promise<{ site: Server; origin: string }> {
-  const site = createServer((_request, response) => {
-    response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>Garden</title>');
-  });
-  await once(site.listen(0, '127.0.0.1'), 'listening');
-  return { site, origin: `http://127.0.0.1:${(site.address() as AddressInfo).port}` };
+function startSite(): Promise<StartedServer> {
+  return startServer(
+    createServer((_request, response) => {
+      response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>Garden</title>');
+    }),
+  );
 }
 
 describe('a web page of another origin', () => {
   let service: TestService;
   let browser: Browser;
-  const sites: Server[] = [];
-  let allowed: string;
-  let other: string;
+  let allowed: StartedServer;
+  let other: StartedServer;
 
   beforeAll(async () => {
-    for (let i = 0; i < 2; i++) {
-      const { site, origin } = await startSite();
-      sites.push(site);
-      if (i === 0) allowed = origin;
-      else other = origin;
-    }
-    service = await startService({ CORS_ORIGINS: allowed, AUTH_FAILURES_PER_MINUTE: '1' });
+    allowed = await startSite();
+    other = await startSite();
+    service = await startService({ CORS_ORIGINS: allowed.url, AUTH_FAILURES_PER_MINUTE: '1' });
     browser = await launchBrowser();
   });
   afterAll(async () => {
     await browser.close();
-    for (const site of sites) site.close();
+    await allowed.close();
+    await other.close();
     await service.close();
   });
 
@@ -59,7 +54,7 @@ describe('a web page of another origin', () => {
 
   it('stores a plant and reads every error, if its origin is allowed', async () => {
     const { page, close } = await openPage(browser);
-    await page.goto(allowed);
+    await page.goto(allowed.url);
     const seen = { requestId: true, retryAfter: false, error: undefined };
     expect(await send(page, '/plants', plant(1, service.token))).toEqual({ ...seen, status: 200 });
     expect(await send(page, '/plants', { ...plant(1, service.token), body: '{}' })).toEqual({
@@ -79,7 +74,7 @@ describe('a web page of another origin', () => {
 
   it('sends no plant if its origin is not allowed, and reads nothing but the OpenAPI document', async () => {
     const { page, close } = await openPage(browser);
-    await page.goto(other);
+    await page.goto(other.url);
     expect(await send(page, '/plants', plant(2, service.token))).toBe('TypeError');
     expect(await send(page, '/health/live')).toBe('TypeError');
     expect(await send(page, '/openapi.json')).toMatchObject({ status: 200 });

@@ -7,6 +7,7 @@ import { sendError } from '../../src/errors/send-error.js';
 import { handleInTurn } from '../../src/http/pipelining.js';
 import { openServer } from '../setup/http/open-server.js';
 import { openConnection } from '../setup/http/raw-http.js';
+import type { Resources } from '../setup/jest/resources.js';
 
 /** A request that waits until the test sends its response. */
 interface HeldRequest {
@@ -33,6 +34,7 @@ export const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\
  * its app has a fault.
  */
 export async function holdRequests(
+  resources: Resources,
   options: ServerOptions = {},
   configure: (server: Server) => void = () => undefined,
 ): Promise<HoldingServer> {
@@ -56,7 +58,7 @@ export async function holdRequests(
   });
   server.on('request', handleInTurn(app, server));
   configure(server);
-  const port = await openServer(server);
+  const { port } = await openServer(resources, server);
   return {
     server,
     port,

@@ -7,7 +7,7 @@ import type { ServiceError } from '../../src/errors/service-error.js';
 import type * as RefuseBadRequest from '../../src/http/refuse-bad-request.js';
 import { openConnection, plantHead, readResponses, sendRaw } from '../setup/http/raw-http.js';
 import { useResources } from '../setup/jest/resources.js';
-import { holdServiceTimers, type HeldTimers } from '../setup/service/service-timers.js';
+import { holdServiceTimers, type HeldTimers } from '../setup/time/service-timers.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { runInThread } from './thread.js';
 

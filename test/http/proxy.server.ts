@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { getServers } from 'node:dns';
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -10,32 +9,27 @@ import { text } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { settings } from '../../src/config/config.js';
-import { createToken, startOn, stop, stopUnderLoad } from '../setup/service/built-service.js';
+import { startOn, stop, stopUnderLoad } from '../setup/service/built-service.js';
+import { createToken } from '../setup/service/tokens.js';
 import { expectDocumented } from '../setup/http/documented.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { startLoad, stopLoads } from '../setup/model/load.js';
-import { closeServers, openServer } from '../setup/http/open-server.js';
+import { startNginx } from './nginx.js';
+import { openServer } from '../setup/http/open-server.js';
+import { useResources } from '../setup/jest/resources.js';
 import { findFreePorts } from '../setup/service/ports.js';
 import { startPostgresServer } from '../setup/database/postgres-server.js';
 import { openConnection, readUnchecked, type RawResponse } from '../setup/http/raw-http.js';
-import { until } from '../setup/time/until.js';
+
+afterEach(() => stopLoads());
+const resources = useResources();
 
 interface Proxy {
   /** The folder of its files. */
   readonly dir: string;
   readonly url: string;
   readonly port: number;
-  close(): Promise<void>;
 }
-
-let proxy: Proxy | undefined;
-
-afterEach(async () => {
-  await stopLoads();
-  await proxy?.close();
-  proxy = undefined;
-  await closeServers();
-});
 
 /**
  * Starts nginx with the files of the Compose profile, with other addresses, until the end of the test.
@@ -48,6 +42,7 @@ async function startProxy(
   bodyLimit?: string,
 ): Promise<Proxy> {
   const dir = await mkdtemp(join(tmpdir(), 'plant-store-proxy-'));
+  resources.defer(() => rm(dir, { recursive: true }));
   const [port] = (await findFreePorts(1)) as [number];
   const servers = replicas.map((replica) => `server 127.0.0.1:${replica} max_fails=0;`).join(' ');
   const file = await readFile('deploy/proxy/nginx.conf', 'utf8');
@@ -57,29 +52,11 @@ async function startProxy(
   const globals = `pid ${join(dir, 'pid')}; error_log ${join(dir, 'log')};\n`;
   await writeFile(join(dir, 'nginx.conf'), globals + edit(config));
   await copyFile('deploy/proxy/start', join(dir, 'start'));
-  const nginx = spawn('/bin/sh', [join(dir, 'start')], {
-    // Debian's nginx is where not every user looks.
-    env: { PATH: `${process.env['PATH']}:/usr/sbin`, TMPDIR: dir, BODY_LIMIT: bodyLimit },
-    stdio: 'inherit',
+  await startNginx(resources, ['/bin/sh', join(dir, 'start')], port, {
+    TMPDIR: dir,
+    ...(bodyLimit !== undefined && { BODY_LIMIT: bodyLimit }),
   });
-  const exited = once(nginx, 'close');
-  proxy = {
-    dir,
-    url: `http://127.0.0.1:${port}`,
-    port,
-    async close() {
-      nginx.kill('SIGTERM');
-      await exited;
-      await rm(dir, { recursive: true });
-    },
-  };
-  await until(() =>
-    openConnection(port).then(
-      (socket) => socket.destroy().destroyed,
-      () => false,
-    ),
-  );
-  return proxy;
+  return { dir, url: `http://127.0.0.1:${port}`, port };
 }
 
 /** Opens a port at which no connection is accepted any more: its thread is busy, and its queue is full. */
@@ -136,8 +113,11 @@ describe('the proxy of the Compose file', () => {
     replica: RequestListener,
     bodyLimit?: string,
   ): Promise<Proxy> {
-    const ports = Array.from({ length: count }, () => openServer(createServer(replica)));
-    return startProxy(await Promise.all(ports), undefined, bodyLimit);
+    const ports: number[] = [];
+    for (let i = 0; i < count; i++) {
+      ports.push((await openServer(resources, createServer(replica))).port);
+    }
+    return startProxy(ports, undefined, bodyLimit);
   }
 
   it('tells the service the address of the client, whatever the client sends, and the host of the request', async () => {
@@ -196,8 +176,11 @@ describe('the proxy of the Compose file', () => {
   it('sends a POST to the next replica when the first one does not accept its connection', async () => {
     const full = await openFullPort();
     try {
-      const other = await openServer(createServer((_, response) => response.end('the other')));
-      const { url } = await startProxy([full.port, other], (config) =>
+      const other = await openServer(
+        resources,
+        createServer((_, response) => response.end('the other')),
+      );
+      const { url } = await startProxy([full.port, other.port], (config) =>
         config.replace(/proxy_connect_timeout \S+;/, 'proxy_connect_timeout 1ms;'),
       );
       // Two, because the proxy takes turns.
@@ -234,8 +217,11 @@ describe('the proxy of the Compose file', () => {
   });
 
   it('responds with the same error if a replica is silent for too long', async () => {
-    const replica = await openServer(createServer(() => undefined));
-    const { port } = await startProxy([replica], (config) =>
+    const replica = await openServer(
+      resources,
+      createServer(() => undefined),
+    );
+    const { port } = await startProxy([replica.port], (config) =>
       config.replace(/proxy_read_timeout \S+;/, 'proxy_read_timeout 1ms;'),
     );
     expect(JSON.parse((await responseTo(port)).body)).toMatchObject(UNAVAILABLE);

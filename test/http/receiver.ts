@@ -1,8 +1,9 @@
 import { EventEmitter, once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import express, { type Request, type Response } from 'express';
+import { startServer } from '../setup/http/open-server.js';
 import { openConnection } from '../setup/http/raw-http.js';
 
 /** A request that arrived, which the test handles itself. */
@@ -31,8 +32,7 @@ export async function startReceiver(settings: Record<string, unknown> = {}): Pro
   for (const [name, value] of Object.entries(settings)) app.set(name, value);
   app.use((request, response) => void arrivals.emit('request', request, response));
   const server = createServer(app).on('checkContinue', app);
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
+  const { port, close } = await startServer(server);
   return {
     server,
     port,
@@ -46,11 +46,7 @@ export async function startReceiver(settings: Record<string, unknown> = {}): Pro
       const [request, response] = await arrival;
       return { request, response, client, received };
     },
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
+    close,
   };
 }
 

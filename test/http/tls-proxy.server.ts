@@ -1,19 +1,19 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 // eslint-disable-next-line no-restricted-imports -- `fetch` takes no certificate, and readDocumented checks the responses.
 import { request, type RequestOptions } from 'node:https';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readDocumented } from '../setup/http/fetch-documented.js';
+import { openServer } from '../setup/http/open-server.js';
+import { useResources } from '../setup/jest/resources.js';
+import { startNginx } from './nginx.js';
 import { findFreePorts } from '../setup/service/ports.js';
-import { openConnection } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
-import { until } from '../setup/time/until.js';
 
 const HOST = 'plants.example.org';
 
@@ -21,7 +21,7 @@ describe('the TLS site for nginx', () => {
   let service: TestService;
   let dir: string;
   let certificate: Buffer;
-  let close: (() => Promise<void>) | undefined;
+  const resources = useResources();
 
   beforeAll(async () => {
     service = await startService({ TRUSTED_PROXY_HOPS: '1', AUTH_FAILURES_PER_MINUTE: '1' });
@@ -31,10 +31,6 @@ describe('the TLS site for nginx', () => {
     const options = ['-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1'];
     await promisify(execFile)('openssl', ['req', ...options, ...subject, ...files]);
     certificate = await readFile(join(dir, 'fullchain.pem'));
-  });
-  afterEach(async () => {
-    await close?.();
-    close = undefined;
   });
   afterAll(async () => {
     await rm(dir, { recursive: true });
@@ -53,18 +49,7 @@ describe('the TLS site for nginx', () => {
     const globals = `pid ${join(dir, 'pid')}; error_log ${join(dir, 'log')}; daemon off;`;
     const config = join(dir, 'nginx.conf');
     await writeFile(config, `${globals} events {} http { access_log off;\n${site}\n}`);
-    const nginx = spawn('/usr/sbin/nginx', ['-c', config], { stdio: 'inherit' });
-    const exited = once(nginx, 'close');
-    close = async () => {
-      nginx.kill('SIGTERM');
-      await exited;
-    };
-    await until(() =>
-      openConnection(https).then(
-        (socket) => socket.destroy().destroyed,
-        () => false,
-      ),
-    );
+    await startNginx(resources, ['nginx', '-c', config], https);
     const post = async (body: string, headers: Record<string, string> = {}) => {
       const options: RequestOptions = {
         port: https,
@@ -117,16 +102,16 @@ describe('the TLS site for nginx', () => {
 
   it('tells the service the scheme and the host', async () => {
     const seen: object[] = [];
-    const target = createServer((incoming, response) => {
-      const { host, 'x-forwarded-proto': scheme, 'x-forwarded-for': address } = incoming.headers;
-      seen.push({ host, scheme, address });
-      response.end('{}');
-    });
-    await once(target.listen(0, '127.0.0.1'), 'listening');
-    const { post } = await startSite((target.address() as AddressInfo).port);
+    const target = await openServer(
+      resources,
+      createServer((incoming, response) => {
+        const { host, 'x-forwarded-proto': scheme, 'x-forwarded-for': address } = incoming.headers;
+        seen.push({ host, scheme, address });
+        response.end('{}');
+      }),
+    );
+    const { post } = await startSite(target.port);
     (await post('{}', { 'x-forwarded-for': '192.0.2.1' })).resume();
     expect(seen).toEqual([{ host: HOST, scheme: 'https', address: '127.0.0.1' }]);
-    target.closeAllConnections();
-    target.close();
   });
 });

@@ -6,7 +6,7 @@ import { generateAccessToken } from '../../src/auth/access-token.js';
 import { LifecycleService } from '../../src/http/lifecycle.service.js';
 import { readDocumented } from '../setup/http/fetch-documented.js';
 import { openConnection, plantHead, readResponses } from '../setup/http/raw-http.js';
-import { holdServiceTimers } from '../setup/service/service-timers.js';
+import { holdServiceTimers } from '../setup/time/service-timers.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { createServer, request as sendRequest, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { authorize, createPlantOf, launchBrowser, openPage } from './browser.js';
+import { startServer, type StartedServer } from '../setup/http/open-server.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 describe('Swagger UI in a browser', () => {
@@ -13,16 +12,14 @@ describe('Swagger UI in a browser', () => {
    * was loaded directly, and the same origin if the page was loaded through the proxy.
    */
   let serviceWithBaseUrl: TestService;
-  let proxy: Server;
+  let proxy: StartedServer;
   let browser: Browser;
 
-  const proxied = (path: string) =>
-    `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${path}`;
+  const proxied = (path: string) => proxy.url + path;
 
   beforeAll(async () => {
     const ports = new Map<string, number>();
-    proxy = startPrefixProxy(ports);
-    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    proxy = await startServer(createPrefixProxy(ports));
     serviceWithBaseUrl = await startService({ BASE_URL: proxied('/garden/store') });
     // Passport keeps one strategy for the whole process, so the service that is built last judges all tokens.
     service = await startService();
@@ -35,7 +32,7 @@ describe('Swagger UI in a browser', () => {
   });
   afterAll(async () => {
     await browser.close();
-    proxy.close();
+    await proxy.close();
     await serviceWithBaseUrl.close();
     await service.close();
   });
@@ -96,7 +93,7 @@ async function execute(page: Page): Promise<void> {
 }
 
 /** A proxy in front of several services: it removes the prefix of a path, and allows requests of other origins. */
-function startPrefixProxy(ports: ReadonlyMap<string, number>): Server {
+function createPrefixProxy(ports: ReadonlyMap<string, number>): Server {
   return createServer((request, response) => {
     const { method, headers, url } = request;
     const prefix = [...ports.keys()].find((start) => url!.startsWith(`${start}/`));

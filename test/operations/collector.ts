@@ -1,10 +1,10 @@
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
+import { startServer } from '../setup/http/open-server.js';
 
 interface OtlpSpan {
   readonly name: string;
+  readonly kind: number;
   readonly traceId: string;
   readonly spanId: string;
   readonly parentSpanId?: string;
@@ -27,6 +27,7 @@ export interface Collector {
   readonly spans: readonly OtlpSpan[];
   readonly attributes: readonly unknown[];
   readonly server: Server;
+  close(): Promise<void>;
 }
 
 export async function startCollector(): Promise<Collector> {
@@ -47,7 +48,6 @@ export async function startCollector(): Promise<Collector> {
       server.emit('spans');
     });
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { url, spans, attributes, server };
+  const { url, close } = await startServer(server);
+  return { url, spans, attributes, server, close };
 }

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { end, runService, stop, urlOf, type BuiltService } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { startCollector, type Collector } from './collector.js';
 import type { Command } from '../setup/service/command.js';
+import { openServer } from '../setup/http/open-server.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
@@ -62,7 +62,7 @@ describe('logs and traces of a running service', () => {
   });
   afterAll(async () => {
     await end(service);
-    collector.server.close();
+    await collector.close();
     await proxy.close();
     await database.close();
   });
@@ -436,7 +436,7 @@ describe('a service that stops', () => {
     const database = await openTestDatabase();
     resources.defer(() => database.close());
     const collector = await startCollector();
-    resources.defer(() => void collector.server.close());
+    resources.defer(() => collector.close());
     const { command, url } = await startForTest(database.url, {
       DATABASE_TIMEOUT_MS: '20000',
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -469,9 +469,7 @@ describe('a collector that accepts nothing', () => {
     const database = await openTestDatabase();
     resources.defer(() => database.close());
     const collector = createServer((_request, response) => response.writeHead(404).end());
-    await once(collector.listen(0, '127.0.0.1'), 'listening');
-    resources.defer(() => void collector.close());
-    const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+    const { url: endpoint } = await openServer(resources, collector);
     const service = await startForTest(database.url, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint });
     const { command, url } = service;
     // As many spans as are sent at once, without waiting for more.

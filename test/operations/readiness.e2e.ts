@@ -5,7 +5,7 @@ import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { poolOf } from '../../src/database/run-statement.js';
 import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
 import { holdClock } from '../setup/time/clock.js';
-import { endTimersAtOnce } from '../setup/service/service-timers.js';
+import { endTimersAtOnce } from '../setup/time/service-timers.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 describe('/health/ready', () => {

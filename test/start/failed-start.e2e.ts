@@ -1,7 +1,6 @@
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -10,7 +9,11 @@ import { runInProcess } from '../setup/service/cli.js';
 import type { Command } from '../setup/service/command.js';
 import { holdClock } from '../setup/time/clock.js';
 import { openTestDatabase } from '../setup/database/database.js';
+import { openServer } from '../setup/http/open-server.js';
+import { useResources } from '../setup/jest/resources.js';
 import { replaceWaits } from '../setup/time/held-waits.js';
+
+const resources = useResources();
 
 const MAIN = 'dist/main.js';
 const CLI = 'dist/cli.js';
@@ -159,13 +162,11 @@ describe('a start that cannot succeed', () => {
       head.writeInt32BE(4 + fields.length, 1);
       socket.once('data', () => socket.end(Buffer.concat([head, fields])));
     });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const { port } = server.address() as AddressInfo;
+    const { port } = await openServer(resources, server);
     const command = await runInProcess(['migrate'], {
       DATABASE_URL: `postgres://me:hunter2@127.0.0.1:${port}/plants`,
       DATABASE_START_TIMEOUT_MS: '5000',
     });
-    server.close();
     expect(command).toMatchObject({ exitCode: 1, stdout: '' });
     expect(command.stderr).toBe(
       `The database at 127.0.0.1:${port}/plants cannot be used: password authentication failed (28P01)\n`,
@@ -176,9 +177,7 @@ describe('a start that cannot succeed', () => {
   it.each(['1', '2'])(
     'a port that is taken, with %s worker(s): the message is one line, and no database is opened',
     async (workers) => {
-      const other = createServer();
-      await once(other.listen(0, '127.0.0.1'), 'listening');
-      const { port } = other.address() as AddressInfo;
+      const { port } = await openServer(resources, createServer());
       const dataDir = join(tmpdir(), `plant-store-never-made-${port}`);
       const service = attempt([MAIN], {
         PORT: String(port),
@@ -191,7 +190,6 @@ describe('a start that cannot succeed', () => {
       );
       expect(messagesOf(service)).toEqual([STARTS]);
       expect(existsSync(dataDir)).toBe(false);
-      other.close();
     },
   );
 

@@ -1,9 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { cp, mkdtemp, rm, symlink } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -11,8 +9,12 @@ import { settings } from '../../src/config/config.js';
 import { end, stop, urlOf } from '../setup/service/built-service.js';
 import { ROOT, runProgram } from '../setup/service/command.js';
 import { openTestDatabase } from '../setup/database/database.js';
+import { openServer } from '../setup/http/open-server.js';
+import { useResources } from '../setup/jest/resources.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
 import { startService } from '../setup/service/service.js';
+
+const resources = useResources();
 
 const dockerfile = readFileSync('Dockerfile', 'utf8');
 
@@ -40,14 +42,12 @@ async function check(port: number): Promise<number | null> {
 const FILES = ['package.json', 'node_modules', 'dist', 'plant-store'];
 
 describe('the image', () => {
-  let server: Server | undefined;
   let dir: string;
 
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), 'plant-store-image-'));
   });
   afterEach(async () => {
-    server?.close();
     await rm(dir, { recursive: true });
   });
 
@@ -101,17 +101,15 @@ describe('the image', () => {
 
   it('is healthy while its database is away, because another container would not find it either', async () => {
     const isAlive = ({ url }: IncomingMessage) => url === '/health/live';
-    server = createServer((request, response) =>
+    const server = createServer((request, response) =>
       response.writeHead(isAlive(request) ? 200 : 503).end(),
     );
-    await once(server.listen(0), 'listening');
-    expect(await check((server.address() as AddressInfo).port)).toBe(0);
+    expect(await check((await openServer(resources, server)).port)).toBe(0);
   });
 
   it.each([404, 500, 503])('is not healthy when the response is %d', async (status) => {
-    server = createServer((_request, response) => response.writeHead(status).end());
-    await once(server.listen(0), 'listening');
-    expect(await check((server.address() as AddressInfo).port)).not.toBe(0);
+    const server = createServer((_request, response) => response.writeHead(status).end());
+    expect(await check((await openServer(resources, server)).port)).not.toBe(0);
   });
 });
 

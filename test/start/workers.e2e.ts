@@ -2,12 +2,11 @@ import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { readConfig } from '../../src/config/config.js';
-import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { end, runService, stopUnderLoad, urlOf } from '../setup/service/built-service.js';
+import { createToken } from '../setup/service/tokens.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
 import { startCollector } from '../operations/collector.js';
-import { runBefore, runCommand, runProgram, type Command } from '../setup/service/command.js';
+import { runBefore, runProgram, type Command } from '../setup/service/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
@@ -82,11 +81,7 @@ const resources = useResources();
 beforeAll(async () => {
   database = await openTestDatabase();
   proxy = await startDatabaseProxy(database.url);
-  await prepareDatabase({ ...readConfig({}).database, url: database.url }, () => undefined);
-  const env = { DATABASE_URL: database.url };
-  const create = runCommand(['dist/cli.js', 'token', 'create', 'test'], env);
-  await create.exit();
-  token = create.stdout.trim();
+  token = await createToken(database.url);
 });
 afterEach(() => stopLoads());
 afterAll(async () => {
@@ -297,7 +292,7 @@ describeOnLinux('several workers', () => {
 describeOnLinux('several workers with a collector', () => {
   it('each send the traces of their requests, the last ones when they stop', async () => {
     const collector = await startCollector();
-    resources.defer(() => void collector.server.close());
+    resources.defer(() => collector.close());
     const service = await start({
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       DATABASE_TIMEOUT_MS: '20000',

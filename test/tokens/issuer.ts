@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'jose';
+import { startServer } from '../setup/http/open-server.js';
 
 /** An identity provider that signs with real keys. */
 export interface Issuer {
@@ -73,8 +72,7 @@ export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
     const isHeld = heldPath === undefined || heldPath === request.url;
     void (isHeld ? isReleased : Promise.resolve()).then(() => respond(request.url!, response));
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, close } = await startServer(server);
   documents['/.well-known/openid-configuration'] = { issuer: url, jwks_uri: `${url}/keys` };
 
   return {
@@ -116,11 +114,7 @@ export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
       isReleased = promise;
       return resolve;
     },
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
+    close,
   };
 }
 

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { closeServers, openServer } from '../../../test/setup/http/open-server.js';
+import { openServer } from '../../../test/setup/http/open-server.js';
+import { useResources } from '../../../test/setup/jest/resources.js';
 import { until } from '../../../test/setup/time/until.js';
 import { LoadProgress } from './load-progress.js';
 import { Load } from './load.js';
@@ -10,18 +11,18 @@ import { PlantClient } from './plant-client.js';
 import { readPlantLines } from './plant-lines.js';
 import { RefusedLines } from './refused-lines.js';
 
+const resources = useResources();
+
 const PLANT = '{"id":1,"name":"a"}';
 
 describe('Load', () => {
-  afterEach(closeServers);
-
   it('reads a file as it sends it, and never the whole file', async () => {
     const held: ServerResponse[] = [];
     let respond = (response: ServerResponse): void => void held.push(response);
     const server = createServer((request, response) => {
       void once(request.resume(), 'end').then(() => respond(response));
     });
-    const client = new PlantClient(new URL(`http://127.0.0.1:${await openServer(server)}`), 'x');
+    const client = new PlantClient(new URL((await openServer(resources, server)).url), 'x');
     const progress = new LoadProgress(new PassThrough(), undefined);
     const refused = new RefusedLines('/nowhere/plants.refused.csv', false);
     let lines = 0;
@@ -55,10 +56,7 @@ describe('Load, after a 429 with Retry-After', () => {
         else response.end(PLANT);
       });
     });
-    const client = new PlantClient(
-      new URL(`http://127.0.0.1:${await openServer(server)}`),
-      'token',
-    );
+    const client = new PlantClient(new URL((await openServer(resources, server)).url), 'token');
     progress = new LoadProgress(new PassThrough(), undefined);
     const refused = new RefusedLines('/nowhere/plants.refused.csv', false);
     load = new Load(client, progress, refused);
@@ -70,7 +68,6 @@ describe('Load, after a 429 with Retry-After', () => {
     await done;
     await load.stop();
     progress.stop();
-    await closeServers();
     jest.useRealTimers();
   });
 

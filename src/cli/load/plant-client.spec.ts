@@ -11,9 +11,12 @@ import {
   it,
   jest,
 } from '@jest/globals';
-import { closeServers, openServer } from '../../../test/setup/http/open-server.js';
+import { openServer } from '../../../test/setup/http/open-server.js';
+import { useResources } from '../../../test/setup/jest/resources.js';
 import { CommandError } from '../command-error.js';
 import { PlantClient } from './plant-client.js';
+
+const resources = useResources();
 
 const PLANT = '{"id":1,"name":"a"}';
 const ERROR = '{"error":50300,"message":"Try again."}';
@@ -31,11 +34,10 @@ describe('PlantClient', () => {
     const server = createServer((request, response) => {
       void once(request.resume(), 'end').then(() => respond(response));
     });
-    client = new PlantClient(new URL(`http://127.0.0.1:${await openServer(server)}`), 'token');
+    client = new PlantClient(new URL((await openServer(resources, server)).url), 'token');
   });
   afterEach(async () => {
     await client.close();
-    await closeServers();
   });
 
   /** @returns what the client makes of a response */

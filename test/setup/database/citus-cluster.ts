@@ -2,12 +2,13 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import pg from 'pg';
+import type pg from 'pg';
 import {
   findInstalledPostgres,
   startPostgresServer,
   type PostgresServer,
 } from './postgres-server.js';
+import { queryOnce } from './query-once.js';
 
 /** A database that Citus distributes over several servers, without tables. */
 export interface CitusCluster {
@@ -41,7 +42,11 @@ export async function whyNoCitus(): Promise<string | undefined> {
 export async function openCitusCluster(): Promise<CitusCluster> {
   const url = process.env['TEST_CITUS_URL'];
   if (url === undefined) return startCitusCluster(2);
-  const cluster = { url, query: queryOn(url), close: () => Promise.resolve() };
+  const cluster: CitusCluster = {
+    url,
+    query: (sql, parameters) => queryOnce(url, sql, parameters),
+    close: () => Promise.resolve(),
+  };
   // The tests drop tables, so they refuse a database that is not meant for tests.
   if (!new URL(url).pathname.includes('test')) {
     throw new Error('TEST_CITUS_URL must name a database with "test" in its name.');
@@ -79,15 +84,3 @@ export async function startCitusCluster(
     },
   };
 }
-
-const queryOn =
-  (url: string) =>
-  async <Row extends pg.QueryResultRow>(sql: string, parameters?: unknown[]): Promise<Row[]> => {
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    try {
-      return (await client.query<Row>(sql, parameters)).rows;
-    } finally {
-      await client.end();
-    }
-  };

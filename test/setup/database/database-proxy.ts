@@ -1,6 +1,6 @@
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { parse } from 'pg-connection-string';
+import { startServer } from '../http/open-server.js';
 
 /** A proxy between the service and its database, with which a test can make the database unavailable. */
 export interface DatabaseProxy {
@@ -64,10 +64,10 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       if (state === 'frozen') socket.pause();
     }
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port: proxyPort, close } = await startServer(server);
 
   const url = new URL(databaseUrl.replace(/\/\/(.*@)?[^/]*\//, '//$1placeholder/'));
-  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  url.host = `127.0.0.1:${proxyPort}`;
   url.searchParams.delete('host');
   url.searchParams.delete('port');
 
@@ -94,11 +94,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       state = 'open';
       for (const socket of sockets) socket.resume();
     },
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
-    },
+    close,
   };
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { makeHostileIfUsed } from './hostile-settings.js';
+import { queryOnce } from './query-once.js';
 
 /** An empty database that no other test uses. */
 export interface TestDatabase {
@@ -11,13 +12,17 @@ export interface TestDatabase {
   close(): Promise<void>;
 }
 
-/** Makes a database on the server in `TEST_DATABASE_URL`, which is the embedded Postgres unless a developer names another one. */
+/**
+ * Makes a database on the server in `TEST_DATABASE_URL`, which is the embedded Postgres unless a developer names another one.
+ * `UnitDatabase` does so for unit tests, and `startService` for tests with a service in their process.
+ */
 export async function openTestDatabase(): Promise<TestDatabase> {
   const server = process.env['TEST_DATABASE_URL']!;
   const name = `plant_store_test_${randomBytes(6).toString('hex')}`;
-  await administer(server, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`);
+  await queryOnce(server, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`);
   const url = server.replace(/^(\w+:\/\/[^/]*)\/[^?]*/, `$1/${name}`);
-  const client = await connect(url);
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
   await makeHostileIfUsed(
     async (sql) => (await client.query<pg.QueryResultRow>(sql)).rows,
     `DATABASE ${name}`,
@@ -31,22 +36,7 @@ export async function openTestDatabase(): Promise<TestDatabase> {
     },
     async close() {
       await client.end();
-      await administer(server, `DROP DATABASE ${name} WITH (FORCE)`);
+      await queryOnce(server, `DROP DATABASE ${name} WITH (FORCE)`);
     },
   };
-}
-
-async function administer(server: string, sql: string): Promise<void> {
-  const client = await connect(server);
-  try {
-    await client.query(sql);
-  } finally {
-    await client.end();
-  }
-}
-
-async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  return client;
 }

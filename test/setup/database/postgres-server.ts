@@ -6,6 +6,7 @@ import { basename, delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { makeHostileIfUsed } from './hostile-settings.js';
+import { queryOnce } from './query-once.js';
 import { findFreePorts } from '../service/ports.js';
 import { childrenOf, isRunning } from '../service/processes.js';
 import { ROOT } from '../service/command.js';
@@ -84,22 +85,8 @@ export async function startPostgresServer({
     await rm(dir, { recursive: true });
   };
   const url = `postgres://plants@127.0.0.1:${port}/plants_test`;
-  const query = async <Row extends pg.QueryResultRow>(
-    sql: string,
-    parameters?: unknown[],
-    to = url,
-  ) => {
-    const client = new pg.Client({ connectionString: to });
-    await client.connect();
-    try {
-      return (await client.query<Row>(sql, parameters)).rows;
-    } finally {
-      await client.end();
-    }
-  };
-
   const administer = async (sql: string) => {
-    await query(sql, [], `postgres://plants@127.0.0.1:${port}/postgres`);
+    await queryOnce(`postgres://plants@127.0.0.1:${port}/postgres`, sql);
   };
 
   try {
@@ -108,7 +95,7 @@ export async function startPostgresServer({
       await run(join(bin, 'initdb'), '-D', data, '-U', 'plants', '-A', 'trust', '-E', 'UTF8');
       await start();
       await administer('CREATE DATABASE plants_test');
-      await makeHostileIfUsed((sql) => query(sql), 'ROLE plants IN DATABASE plants_test');
+      await makeHostileIfUsed((sql) => queryOnce(url, sql), 'ROLE plants IN DATABASE plants_test');
     } else {
       await copyFiles(primary, data);
       if (isRoot) await exec('chown', ['-R', `${NOBODY}:${NOBODY}`, data]);
@@ -123,7 +110,7 @@ export async function startPostgresServer({
     port,
     data,
     logFile,
-    query: (sql, parameters) => query(sql, parameters),
+    query: (sql, parameters) => queryOnce(url, sql, parameters),
     administer,
     ...disturb(data),
     start,

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { BEGIN_SESSION } from '../../../src/database/session.js';
 import {
   encodeError,
@@ -11,6 +11,7 @@ import {
   type Reply,
   type Report,
 } from './postgres-messages.js';
+import { startServer } from '../http/open-server.js';
 import type { Resources } from '../jest/resources.js';
 
 /** A statement that a client sent. */
@@ -68,11 +69,9 @@ const SETTINGS = new Map<string, readonly object[]>([
 export async function startScriptedPostgres(script: Script = {}): Promise<ScriptedPostgres> {
   const connections: Connection[] = [];
   const statements: Statement[] = [];
-  const sockets = new Set<Socket>();
   const server = createServer((socket) => {
-    sockets.add(socket);
     socket.on('error', () => undefined);
-    const closed = once(socket, 'close').then(() => sockets.delete(socket));
+    const closed = once(socket, 'close');
     const run = async (statement: Statement) => {
       const setting = script.settings?.[statement.text] ?? SETTINGS.get(statement.text);
       if (setting === 'silence') return new Promise<never>(() => undefined);
@@ -87,18 +86,14 @@ export async function startScriptedPostgres(script: Script = {}): Promise<Script
     };
     void serve(socket, open, run, script.login);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { address: host, port } = server.address() as AddressInfo;
+  const { port, close } = await startServer(server);
   return {
-    host,
+    host: '127.0.0.1',
     port,
-    url: `postgres://plants@${host}:${port}/plants`,
+    url: `postgres://plants@127.0.0.1:${port}/plants`,
     connections,
     statements,
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      await once(server.close(), 'close');
-    },
+    close,
   };
 }
 

@@ -1,35 +1,68 @@
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { DataSource } from 'typeorm';
+import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import { readConfig } from '../../../src/config/config.js';
 import { databaseOptions } from '../../../src/database/database-options.js';
-import { prepareDatabase } from '../../../src/database/prepare-database.js';
-import { openTestDatabase } from './database.js';
+import { openTestDatabase, type TestDatabase } from './database.js';
 
-/** A database with the schema of the service, for a unit test that needs no service. */
-export interface UnitDatabase {
-  /** One connection, so that statements run in the order in which they were sent. */
-  readonly dataSource: DataSource;
-  close(): Promise<void>;
-}
+export type { DataSource };
 
-export async function openUnitDatabase(
-  entities: readonly (new () => object)[],
-): Promise<UnitDatabase> {
-  const empty = await openTestDatabase();
-  // Ends only statements that hang: a busy machine needs several times as long as an idle one.
-  const { database } = readConfig({ DATABASE_TIMEOUT_MS: '60000', DATABASE_URL: empty.url });
-  const config = { ...database, url: empty.url };
-  await prepareDatabase(config, () => undefined);
-  const options = databaseOptions(config);
-  const dataSource = await new DataSource({
-    ...options,
-    extra: { ...options.extra, query_timeout: config.timeout },
-    entities: [...entities],
-  }).initialize();
-  return {
-    dataSource,
-    async close() {
-      await dataSource.destroy();
-      await empty.close();
-    },
-  };
+/**
+ * A database for unit tests, and pools of connections to it, until its tests end: one for each test, or one for all tests
+ * of a `describe` block. Tests with a service have the database of the service.
+ */
+export class UnitDatabase {
+  private database: TestDatabase | undefined;
+  private readonly sources: DataSource[] = [];
+
+  /** @param lifetime the tests of a block that share a database need less time, and empty their tables themselves */
+  constructor(lifetime: 'test' | 'block' = 'test') {
+    const [before, after] = lifetime === 'test' ? [beforeEach, afterEach] : [beforeAll, afterAll];
+    before(async () => {
+      this.database = await openTestDatabase();
+    });
+    after(async () => {
+      for (const source of this.sources.splice(0)) await source.destroy();
+      await this.database!.close();
+    });
+  }
+
+  get url(): string {
+    return this.database!.url;
+  }
+
+  /** Runs statements on a connection of the test. */
+  query: TestDatabase['query'] = (sql, parameters) => this.database!.query(sql, parameters);
+
+  /** Changes a setting of all sessions that begin from now on. */
+  set(name: string, value: string): Promise<void> {
+    return this.database!.set(name, value);
+  }
+
+  /** Opens a pool, by default of one connection. */
+  async open(options: Partial<PostgresDataSourceOptions> = {}): Promise<DataSource> {
+    const source = await new DataSource({
+      type: 'postgres',
+      url: this.url,
+      poolSize: 1,
+      installExtensions: false,
+      extra: { query_timeout: 5000 },
+      ...options,
+    }).initialize();
+    this.sources.push(source);
+    return source;
+  }
+
+  /** Makes the schema of the service, and opens one connection, so that statements run in the order in which they were sent. */
+  openWithSchema(entities: (new () => object)[]): Promise<DataSource> {
+    // Ends only statements that hang: a busy machine needs several times as long as an idle one.
+    const { database } = readConfig({ DATABASE_TIMEOUT_MS: '60000' });
+    const options = databaseOptions({ ...database, url: this.url });
+    return this.open({
+      ...options,
+      extra: { ...options.extra, query_timeout: database.timeout },
+      entities,
+      migrationsRun: true,
+    });
+  }
 }

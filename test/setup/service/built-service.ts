@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { untilIdleAt } from './clean-state.js';
 import { runCommand, type Command } from './command.js';
 import { fetchDocumented } from '../http/fetch-documented.js';
@@ -6,7 +5,10 @@ import { METRICS_SETTING } from './metrics.js';
 
 const LISTENS = /listens on (http:[^"\s]+)/;
 
-/** A built service, as an operator runs it. */
+/**
+ * A built service in a process of its own, as an operator runs it, for tests that kill it, signal it or read its log. The
+ * others use `startService`, which is faster.
+ */
 export interface BuiltService {
   readonly command: Command;
   readonly url: string;
@@ -57,18 +59,15 @@ export async function end(command: Command): Promise<void> {
   }
 }
 
-/** Stops a service gracefully while it gets requests. */
+/**
+ * Stops a service gracefully while it gets requests.
+ *
+ * @throws Error when its exit code is not 0
+ */
 export async function stopUnderLoad({ command }: BuiltService): Promise<void> {
   command.process.kill('SIGTERM');
-  expect(await command.exit()).toBe(0);
-}
-
-export async function createToken(databaseUrl: string): Promise<string> {
-  const create = runCommand(['dist/cli.js', 'token', 'create', 'load'], {
-    DATABASE_URL: databaseUrl,
-  });
-  expect(await create.exit()).toBe(0);
-  return create.stdout.trim();
+  const exitCode = await command.exit();
+  if (exitCode !== 0) throw new Error(`The service ended with ${exitCode}: ${command.stderr}`);
 }
 
 export function postPlant(

@@ -24,7 +24,10 @@ export interface Surroundings {
   readonly onMessage?: (text: string) => void;
 }
 
-/** Runs a command in this process, through the function that the executable calls. */
+/**
+ * Runs a command in this process, through the function that the executable calls. `runCommand` is for what only a process of
+ * its own shows, such as a signal.
+ */
 export async function runInProcess(
   args: readonly string[],
   env: Record<string, string>,

@@ -12,7 +12,10 @@ const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/plant-store/compiled');
 /** Where each process writes which lines it ran, if coverage is measured. */
 const COVERAGE = process.env['NODE_V8_COVERAGE'];
 
-/** A command in a process of its own, as an operator runs it. */
+/**
+ * A command in a process of its own, as an operator runs it, whose output and exit code a test reads. `runInProcess` is faster
+ * where the process does not matter.
+ */
 export interface Command {
   readonly process: ChildProcessByStdio<null, Readable, Readable>;
   /** The output so far. */
@@ -25,6 +28,8 @@ export interface Command {
 }
 
 /**
+ * Runs a script of the build.
+ *
  * @param args the script in dist/ and its arguments
  * @param cwd the working folder, where a file `.env` is looked for
  */
@@ -41,7 +46,11 @@ export function runBefore(script: string): Record<string, string> {
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
 }
 
-/** @param cwd the working directory, by default the root of the project */
+/**
+ * Runs any program.
+ *
+ * @param cwd the working folder, by default the root of the project
+ */
 export function runProgram(
   file: string,
   args: string[],

@@ -24,7 +24,10 @@ export interface TestResponse {
   readonly body: unknown;
 }
 
-/** The service as production runs it, on a database and a port of its own. */
+/**
+ * The service as production runs it, on a database and a port of its own, in the process of the test. `startOn` starts one in a
+ * process of its own.
+ */
 export interface TestService {
   readonly app: NestExpressApplication;
   readonly url: string;

@@ -11,7 +11,10 @@ export interface HeldClock {
   changeDate(milliseconds: number): Promise<void>;
 }
 
-/** Stops the clocks of this process for the tests of a `describe` block. Timers run as always. */
+/**
+ * Stops the clocks of this process for the tests of a `describe` block: for code that compares times. Timers and waits run as
+ * always.
+ */
 export function holdClock(): HeldClock {
   let ahead = 0;
   let change = 0;

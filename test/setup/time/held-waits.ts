@@ -46,7 +46,8 @@ async function importWith<Module>(
 }
 
 /**
- * Lets built modules, and modules that are imported from now on, wait with `wait` and not with node:timers/promises.
+ * Lets built modules, and modules that are imported from now on, wait with `wait` and not with node:timers/promises: for code
+ * that awaits a time. `service-timers.ts` has those that code starts with `setTimeout` and `setInterval`.
  *
  * @returns a function that takes this back for built modules and for later imports
  */

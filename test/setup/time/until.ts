@@ -5,7 +5,10 @@ const PAUSE_MS = 5;
 /** A busy machine needs several seconds to end what an idle one ends at once. */
 const LIMIT_MS = 20_000;
 
-/** Waits for a condition that no event reports, until the time limit of the test. */
+/**
+ * Waits for a condition that no event reports, until the time limit of the test. Where turns of the event loop suffice, use
+ * `settled`.
+ */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   // Without a reference, the loop of a test that failed does not keep the process alive.
   while (!(await condition())) await delay(PAUSE_MS, undefined, { ref: false });

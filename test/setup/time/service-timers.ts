@@ -12,7 +12,7 @@ const NEVER_MS = 2 ** 31 - 1;
 
 /**
  * Lets each timer and interval of one of these lengths, in milliseconds, that the service starts end at once, as if its
- * time had passed.
+ * time had passed: for a test that needs only the outcome.
  *
  * @returns a function after which they have their own lengths again
  */
@@ -42,7 +42,10 @@ export interface HeldTimers {
   restore(): void;
 }
 
-/** Holds the timers of this length, in milliseconds, that the service starts: their time passes when the test says so. */
+/**
+ * Holds the timers of this length, in milliseconds, that the service starts: their time passes when the test says so, for a
+ * test of what happens before and after.
+ */
 export function holdServiceTimers(length: number): HeldTimers {
   const { setTimeout: startTimer, clearTimeout: stopTimer } = outer;
   const held = new Map<NodeJS.Timeout, { end: number; readonly callback: () => void }>();

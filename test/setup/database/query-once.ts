@@ -1,0 +1,16 @@
+import pg from 'pg';
+
+/** Runs SQL on a connection of its own: a test that kills and restarts its server keeps none open. */
+export async function queryOnce<Row extends pg.QueryResultRow>(
+  url: string,
+  sql: string,
+  parameters?: unknown[],
+): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query<Row>(sql, parameters)).rows;
+  } finally {
+    await client.end();
+  }
+}
