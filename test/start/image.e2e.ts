@@ -80,6 +80,11 @@ describe('the image', () => {
       const create = runProgram(script!, words, env, dir);
       expect(await create.exit()).toBe(0);
       await stop({ command: service, url });
+      // The collector that is away prevents no graceful stop.
+      expect(service.stderr).toBe('');
+      expect(service.stdout).toMatch(
+        /stops: it received SIGTERM\.[^]*The Plant Store has stopped\./,
+      );
     } finally {
       await end(service);
       await database.close();

@@ -4,10 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { readConfig } from '../../src/config/config.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
-import { end, runService, stopUnderLoad, urlOf } from '../setup/service/built-service.js';
+import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
-import { startCollector } from '../operations/collector.js';
-import { runBefore, runCommand, runProgram, type Command } from '../setup/service/command.js';
+import { startCollector, type Collector } from '../operations/collector.js';
+import { runInProcess } from '../setup/service/cli.js';
+import { runBefore, runProgram, type Command } from '../setup/service/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
@@ -15,7 +16,6 @@ import { startLoad, stopLoads } from '../setup/model/load.js';
 import { METRICS_TOKEN } from '../setup/service/metrics.js';
 import { childrenOf, isRunning } from '../setup/service/processes.js';
 import { beginPlant, openConnection, readResponses } from '../setup/http/raw-http.js';
-import { useResources } from '../setup/jest/resources.js';
 import { until } from '../setup/time/until.js';
 
 const METRICS = `GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${METRICS_TOKEN}\r\n\r\n`;
@@ -33,12 +33,12 @@ const STOP_GRACE_MS = 5000;
  * Stops the intervals of a service that last a second or longer, and lets a second pass at each SIGUSR2. The interval at
  * which the log is written is shorter.
  */
-const SECONDS_PASS = runBefore(`
+const SECONDS_PASS = `
   const start = setInterval;
   globalThis.setInterval = (callback, milliseconds) => {
     if (milliseconds < 1000) return start(callback, milliseconds);
     if (milliseconds === 1000) process.on('SIGUSR2', callback);
-  };`);
+  };`;
 
 /** The primary replaces workers at once, whatever delay it chose. */
 const NO_DELAYS = runBefore(`
@@ -57,14 +57,14 @@ const STOP_TIME_ENDS = runBefore(`
     process.on('SIGUSR2', callback);
   };`);
 
-/** The time of the primary to respond to a worker is over at SIGUSR2. */
-const SCRAPE_TIME_ENDS = runBefore(`
-  const start = setTimeout;
+/** The time of the primary to respond to a worker is over at SIGWINCH. */
+const SCRAPE_TIME_ENDS = `
+  const startTimeout = setTimeout;
   globalThis.setTimeout = (callback, milliseconds, ...args) => {
-    if (milliseconds !== 3000) return start(callback, milliseconds, ...args);
-    process.on('SIGUSR2', callback);
-    return start(() => undefined, milliseconds);
-  };`);
+    if (milliseconds !== 3000) return startTimeout(callback, milliseconds, ...args);
+    process.on('SIGWINCH', callback);
+    return startTimeout(() => undefined, milliseconds);
+  };`;
 
 interface Service {
   readonly command: Command;
@@ -77,16 +77,13 @@ let database: TestDatabase;
 let proxy: DatabaseProxy;
 let token: string;
 const commands: Command[] = [];
-const resources = useResources();
 
 beforeAll(async () => {
   database = await openTestDatabase();
   proxy = await startDatabaseProxy(database.url);
   await prepareDatabase({ ...readConfig({}).database, url: database.url }, () => undefined);
   const env = { DATABASE_URL: database.url };
-  const create = runCommand(['dist/cli.js', 'token', 'create', 'test'], env);
-  await create.exit();
-  token = create.stdout.trim();
+  token = (await runInProcess(['token', 'create', 'test'], env)).stdout.trim();
 });
 afterEach(() => stopLoads());
 afterAll(async () => {
@@ -294,15 +291,51 @@ describeOnLinux('several workers', () => {
   });
 });
 
-describeOnLinux('several workers with a collector', () => {
-  it('each send the traces of their requests, the last ones when they stop', async () => {
-    const collector = await startCollector();
-    resources.defer(() => void collector.server.close());
-    const service = await start({
+describeOnLinux('several workers whose time the test holds, with a collector', () => {
+  let collector: Collector;
+  let service: Service;
+
+  beforeAll(async () => {
+    collector = await startCollector();
+    service = await start({
+      ...runBefore(`${SECONDS_PASS}${SCRAPE_TIME_ENDS}`),
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       DATABASE_TIMEOUT_MS: '20000',
       SHUTDOWN_TIMEOUT_MS: NEVER_MS,
     });
+  });
+  afterAll(() => void collector.server.close());
+
+  it('send their metrics to the primary once a second', async () => {
+    const sockets = await connectToBoth(service);
+    expect(await post(service.url, '{"id":3000,"name":"a"}')).toBe(200);
+    const workers = await childrenOf(service.pid);
+    const passSecond = () => workers.forEach((worker) => process.kill(worker, 'SIGUSR2'));
+    passSecond();
+    for (const socket of sockets) {
+      await waitForMetrics(socket, ['plant_store_plants_total{outcome="created"} 1']);
+    }
+    // The gauges stand still between two seconds, and the last one may have shown a connection that was still busy.
+    const passing = setInterval(passSecond, 10);
+    await untilIdleAt(service.url).finally(() => clearInterval(passing));
+  });
+
+  it('refuse scrapes when the primary does not respond in time, and not when it responds again', async () => {
+    const workers = await childrenOf(service.pid);
+    const sockets = await connectToBoth(service);
+    process.kill(service.pid, 'SIGSTOP');
+    for (const socket of sockets) socket.write(METRICS);
+    // The responses to these requests show that the workers have read what was sent before.
+    for (const socket of await connectToBoth(service)) socket.destroy();
+    for (const pid of workers) process.kill(pid, 'SIGWINCH');
+    for (const socket of sockets) {
+      expect(await readResponses(socket, 1)).toMatchObject([{ status: 503, body: OVERLOADED }]);
+    }
+    process.kill(service.pid, 'SIGCONT');
+    for (const socket of sockets) await expect(scrape(socket)).resolves.not.toEqual([]);
+  });
+
+  it('each send the traces of their requests, the last ones when they stop', async () => {
     const traceIds = ['1'.repeat(32), '2'.repeat(32)];
     for (const [i, socket] of (await connectToBoth(service)).entries()) {
       socket.write(`GET /health/live HTTP/1.1\r\nHost: x\r\n${traceparent(traceIds[i]!)}\r\n\r\n`);
@@ -319,43 +352,6 @@ describeOnLinux('several workers with a collector', () => {
     expect(collector.spans.map(({ traceId }) => traceId)).toEqual(expect.arrayContaining(traceIds));
     const last = collector.spans.filter(({ traceId }) => traceId === traceOfLast);
     expect(last.map(({ name }) => name)).toContain('POST /plants');
-  });
-});
-
-describeOnLinux('several workers whose time the test holds', () => {
-  it('send their metrics to the primary once a second', async () => {
-    const service = await start({
-      ...SECONDS_PASS,
-      DATABASE_TIMEOUT_MS: '20000',
-    });
-    const sockets = await connectToBoth(service);
-    expect(await post(service.url, '{"id":3000,"name":"a"}')).toBe(200);
-    const workers = await childrenOf(service.pid);
-    const passSecond = () => workers.forEach((worker) => process.kill(worker, 'SIGUSR2'));
-    passSecond();
-    for (const socket of sockets) {
-      await waitForMetrics(socket, ['plant_store_plants_total{outcome="created"} 1']);
-    }
-    // The gauges stand still between two seconds, and the last one may have shown a connection that was still busy.
-    const passing = setInterval(passSecond, 10);
-    await untilIdleAt(service.url).finally(() => clearInterval(passing));
-    await stopUnderLoad(service);
-  });
-
-  it('refuse scrapes when the primary does not respond in time, and not when it responds again', async () => {
-    const service = await start(SCRAPE_TIME_ENDS);
-    const workers = await childrenOf(service.pid);
-    const sockets = await connectToBoth(service);
-    process.kill(service.pid, 'SIGSTOP');
-    for (const socket of sockets) socket.write(METRICS);
-    // The responses to these requests show that the workers have read what was sent before.
-    for (const socket of await connectToBoth(service)) socket.destroy();
-    for (const pid of workers) process.kill(pid, 'SIGUSR2');
-    for (const socket of sockets) {
-      expect(await readResponses(socket, 1)).toMatchObject([{ status: 503, body: OVERLOADED }]);
-    }
-    process.kill(service.pid, 'SIGCONT');
-    for (const socket of sockets) await expect(scrape(socket)).resolves.not.toEqual([]);
   });
 });
 
@@ -382,22 +378,11 @@ describeOnLinux('several workers that stop', () => {
     expect(service.command.stdout).not.toContain('the primary is gone');
   });
 
-  it('send the responses to the requests in flight, and end, when the primary is killed', async () => {
-    const service = await start({ SHUTDOWN_DELAY_MS: NEVER_MS });
-    const sockets = await connectToBoth(service);
-    await begin(sockets);
-    service.command.process.kill('SIGKILL');
-    await refusesConnections(service.port);
-    await expectFinished(sockets);
-    await service.command.exit();
-    expect(service.command.stdout.match(/This worker stops: the primary is gone\./g)).toHaveLength(
-      2,
-    );
-  });
-
-  it('refuse scrapes at once, also those that wait for the primary, when it is killed', async () => {
-    const service = await start({ SHUTDOWN_TIMEOUT_MS: NEVER_MS });
+  it('send the responses to the requests in flight, refuse scrapes at once, also those that wait for it, and end, when the primary is killed', async () => {
+    const service = await start({ SHUTDOWN_DELAY_MS: NEVER_MS, SHUTDOWN_TIMEOUT_MS: NEVER_MS });
     const [waiting, later] = await connectToBoth(service);
+    const inFlight = await connectToBoth(service);
+    await begin(inFlight);
     process.kill(service.pid, 'SIGSTOP');
     waiting.write(METRICS);
     later.write(METRICS.slice(0, -1));
@@ -406,10 +391,15 @@ describeOnLinux('several workers that stop', () => {
     service.command.process.kill('SIGKILL');
     const refused = { status: 503, headers: { connection: 'close' } };
     expect(await readResponses(waiting)).toMatchObject([refused]);
-    await service.command.waitFor(/(the primary is gone[^]*){2}/);
+    await service.command.waitFor(/(This worker stops: the primary is gone\.[^]*){2}/);
     later.write(METRICS.slice(-1));
     expect(await readResponses(later)).toMatchObject([refused]);
+    await refusesConnections(service.port);
+    await expectFinished(inFlight);
     await service.command.exit();
+    expect(service.command.stdout.match(/This worker stops: the primary is gone\./g)).toHaveLength(
+      2,
+    );
   });
 
   it('are killed when one of them hangs beyond all timeouts', async () => {
