@@ -138,7 +138,9 @@ describe('./plant-store', () => {
   });
 
   it('runs the service in its own place, so that a signal to it lets the service end as it should', async () => {
-    const settings = { PORT: '0', ...METRICS_SETTING };
+    // With traces, because they have the version of the service. The collector is away, which prevents no graceful stop.
+    const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
+    const settings = { PORT: '0', ...METRICS_SETTING, ...collector };
     const start = runProgram(join(project, 'plant-store'), ['start'], settings);
     let children: number[] = [];
     try {
@@ -149,6 +151,9 @@ describe('./plant-store', () => {
       const exited = once(start.process, 'exit');
       start.process.kill('SIGTERM');
       expect(await exited).toEqual([0, null]);
+      await start.exit();
+      expect(start.stderr).toBe('');
+      expect(start.stdout).toMatch(/stops: it received SIGTERM\.[^]*The Plant Store has stopped\./);
     } finally {
       for (const pid of children) sendSignal(pid, 'SIGKILL');
       start.process.kill('SIGKILL');
