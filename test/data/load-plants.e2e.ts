@@ -103,7 +103,7 @@ describe('plants load', () => {
 
   it('stores 992 plants of a CSV file exactly, and again', async () => {
     for (const _run of [1, 2]) {
-      expect(await load([FIXTURE])).toEqual({
+      expect(await load([FIXTURE, '--url', service.url])).toEqual({
         exitCode: 0,
         stdout: '',
         stderr: expect.stringMatching(/^992 plants stored, 0 lines refused, in \d+\.\d s\.$/m),
@@ -352,7 +352,7 @@ describe('plants load', () => {
       service.proxy.restore();
       expect((await service.storedPlants()).length).toBeLessThan(992);
     }
-    expect(await load([FIXTURE])).toMatchObject({ exitCode: 0 });
+    expect(await load([FIXTURE, '--url', service.url])).toMatchObject({ exitCode: 0 });
     expect(await service.storedPlants()).toEqual(fixture);
   });
 

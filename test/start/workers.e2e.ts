@@ -6,7 +6,7 @@ import { readConfig } from '../../src/config/config.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
-import { startCollector, type Collector } from '../operations/collector.js';
+import { startCollector } from '../operations/collector.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { runBefore, runProgram, type Command } from '../setup/service/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
@@ -16,6 +16,7 @@ import { startLoad, stopLoads } from '../setup/model/load.js';
 import { METRICS_TOKEN } from '../setup/service/metrics.js';
 import { childrenOf, isRunning } from '../setup/service/processes.js';
 import { beginPlant, openConnection, readResponses } from '../setup/http/raw-http.js';
+import { useResources } from '../setup/jest/resources.js';
 import { until } from '../setup/time/until.js';
 
 const METRICS = `GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${METRICS_TOKEN}\r\n\r\n`;
@@ -50,12 +51,12 @@ const NO_DELAYS = runBefore(`
   }`);
 
 /** The time of the workers to stop is over at SIGUSR2. */
-const STOP_TIME_ENDS = runBefore(`
-  const start = setTimeout;
+const STOP_TIME_ENDS = `
+  const startStopTimeout = setTimeout;
   globalThis.setTimeout = (callback, milliseconds, ...args) => {
-    if (milliseconds !== ${STOP_MS + STOP_GRACE_MS}) return start(callback, milliseconds, ...args);
+    if (milliseconds !== ${STOP_MS + STOP_GRACE_MS}) return startStopTimeout(callback, milliseconds, ...args);
     process.on('SIGUSR2', callback);
-  };`);
+  };`;
 
 /** The time of the primary to respond to a worker is over at SIGWINCH. */
 const SCRAPE_TIME_ENDS = `
@@ -77,6 +78,7 @@ let database: TestDatabase;
 let proxy: DatabaseProxy;
 let token: string;
 const commands: Command[] = [];
+const resources = useResources();
 
 beforeAll(async () => {
   database = await openTestDatabase();
@@ -291,20 +293,16 @@ describeOnLinux('several workers', () => {
   });
 });
 
-describeOnLinux('several workers whose time the test holds, with a collector', () => {
-  let collector: Collector;
+describeOnLinux('several workers whose time the test holds', () => {
   let service: Service;
 
   beforeAll(async () => {
-    collector = await startCollector();
     service = await start({
-      ...runBefore(`${SECONDS_PASS}${SCRAPE_TIME_ENDS}`),
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      ...runBefore(`${SECONDS_PASS}${SCRAPE_TIME_ENDS}${STOP_TIME_ENDS}`),
       DATABASE_TIMEOUT_MS: '20000',
-      SHUTDOWN_TIMEOUT_MS: NEVER_MS,
+      SHUTDOWN_TIMEOUT_MS: String(STOP_MS),
     });
   });
-  afterAll(() => void collector.server.close());
 
   it('send their metrics to the primary once a second', async () => {
     const sockets = await connectToBoth(service);
@@ -335,23 +333,16 @@ describeOnLinux('several workers whose time the test holds, with a collector', (
     for (const socket of sockets) await expect(scrape(socket)).resolves.not.toEqual([]);
   });
 
-  it('each send the traces of their requests, the last ones when they stop', async () => {
-    const traceIds = ['1'.repeat(32), '2'.repeat(32)];
-    for (const [i, socket] of (await connectToBoth(service)).entries()) {
-      socket.write(`GET /health/live HTTP/1.1\r\nHost: x\r\n${traceparent(traceIds[i]!)}\r\n\r\n`);
-      expect(await readResponses(socket, 1)).toMatchObject([{ status: 200 }]);
-    }
-    const [inFlight] = await connectToBoth(service);
-    const traceOfLast = '4'.repeat(32);
-    await beginPlant(inFlight, token, bodyOf(4000), [traceparent(traceOfLast)]);
+  it('are killed when one of them hangs beyond all timeouts', async () => {
+    const workers = await childrenOf(service.pid);
+    process.kill(workers[0]!, 'SIGSTOP');
     service.command.process.kill('SIGTERM');
-    await refusesConnections(service.port);
-    inFlight.write(bodyOf(4000));
-    expect(await readResponses(inFlight)).toMatchObject([{ status: 200 }]);
+    await until(() => !isRunning(workers[1]!));
+    expect(workers.filter(isRunning)).toEqual([workers[0]]);
+    service.command.process.kill('SIGUSR2');
+    await service.command.waitFor(/Workers that did not stop in time are killed/);
     expect(await service.command.exit()).toBe(0);
-    expect(collector.spans.map(({ traceId }) => traceId)).toEqual(expect.arrayContaining(traceIds));
-    const last = collector.spans.filter(({ traceId }) => traceId === traceOfLast);
-    expect(last.map(({ name }) => name)).toContain('POST /plants');
+    expect(workers.filter(isRunning)).toEqual([]);
   });
 });
 
@@ -378,11 +369,20 @@ describeOnLinux('several workers that stop', () => {
     expect(service.command.stdout).not.toContain('the primary is gone');
   });
 
-  it('send the responses to the requests in flight, refuse scrapes at once, also those that wait for it, and end, when the primary is killed', async () => {
-    const service = await start({ SHUTDOWN_DELAY_MS: NEVER_MS, SHUTDOWN_TIMEOUT_MS: NEVER_MS });
+  it('send the responses to the requests in flight, refuse scrapes at once, also those that wait for it, send their last traces, and end, when the primary is killed', async () => {
+    const collector = await startCollector();
+    resources.defer(() => void collector.server.close());
+    const service = await start({
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      SHUTDOWN_DELAY_MS: NEVER_MS,
+      SHUTDOWN_TIMEOUT_MS: NEVER_MS,
+    });
     const [waiting, later] = await connectToBoth(service);
     const inFlight = await connectToBoth(service);
-    await begin(inFlight);
+    const traceIds = ['1'.repeat(32), '2'.repeat(32)];
+    for (const [id, socket] of inFlight.entries()) {
+      await beginPlant(socket, token, bodyOf(id), [traceparent(traceIds[id]!)]);
+    }
     process.kill(service.pid, 'SIGSTOP');
     waiting.write(METRICS);
     later.write(METRICS.slice(0, -1));
@@ -400,19 +400,10 @@ describeOnLinux('several workers that stop', () => {
     expect(service.command.stdout.match(/This worker stops: the primary is gone\./g)).toHaveLength(
       2,
     );
-  });
-
-  it('are killed when one of them hangs beyond all timeouts', async () => {
-    const service = await start({ ...STOP_TIME_ENDS, SHUTDOWN_TIMEOUT_MS: String(STOP_MS) });
-    const workers = await childrenOf(service.pid);
-    process.kill(workers[0]!, 'SIGSTOP');
-    service.command.process.kill('SIGTERM');
-    await until(() => !isRunning(workers[1]!));
-    expect(workers.filter(isRunning)).toEqual([workers[0]]);
-    service.command.process.kill('SIGUSR2');
-    await service.command.waitFor(/Workers that did not stop in time are killed/);
-    expect(await service.command.exit()).toBe(0);
-    expect(workers.filter(isRunning)).toEqual([]);
+    for (const id of traceIds) {
+      const spans = collector.spans.filter(({ traceId }) => traceId === id);
+      expect(spans.map(({ name }) => name)).toContain('POST /plants');
+    }
   });
 
   it('stop gracefully while they start', async () => {
