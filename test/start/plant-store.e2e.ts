@@ -368,7 +368,10 @@ describe('./plant-store', () => {
 
     describe('whose build takes no time, because the subject is when it runs', () => {
       let quick: string;
-      const inputs = ['src', 'src/cli.ts', 'src/main.ts', 'package.json', PREPARATION];
+      const inputs = [
+        ...['src', 'src/cli.ts', 'src/main.ts', 'src/database', 'src/database/embedded'],
+        ...['package.json', PREPARATION],
+      ];
 
       beforeEach(async () => {
         quick = await copyProject();

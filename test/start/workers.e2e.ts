@@ -389,7 +389,11 @@ describeOnLinux('several workers that stop', () => {
     // The responses to these requests show that the workers have read what was sent before.
     for (const socket of await connectToBoth(service)) socket.destroy();
     service.command.process.kill('SIGKILL');
-    const refused = { status: 503, headers: { connection: 'close' } };
+    const refused = {
+      status: 503,
+      headers: { connection: 'close' },
+      body: expect.stringContaining('50302'),
+    };
     expect(await readResponses(waiting)).toMatchObject([refused]);
     await service.command.waitFor(/(This worker stops: the primary is gone\.[^]*){2}/);
     later.write(METRICS.slice(-1));
