@@ -1,4 +1,5 @@
-import { createHmac, generateKeyPairSync } from 'node:crypto';
+import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { generateKeyPair, SignJWT, type JWTPayload } from 'jose';
 import {
   afterAll,
   afterEach,
@@ -108,14 +109,62 @@ describe('a token of an identity provider', () => {
     }
   });
 
-  it('is not accepted if it is not signed, or with the public key as a shared secret', async () => {
+  it.each(['none', 'None', 'NONE', ''])(
+    'is not accepted with the algorithm %j, with or without a signature',
+    async (alg) => {
+      const [, payload, signature] = (await issuer.sign()).split('.');
+      const { kid } = issuer.publicJwk;
+      for (const head of [
+        { alg, typ: 'at+jwt' },
+        { alg, typ: 'at+jwt', kid },
+      ]) {
+        expect(await verifier.verify(`${encode(head)}.${payload}.`)).toBeUndefined();
+        expect(await verifier.verify(`${encode(head)}.${payload}.${signature}`)).toBeUndefined();
+      }
+    },
+  );
+
+  it.each(['ES256', 'RS256'])(
+    'is not accepted with the public key as a shared secret, in any form, for %s',
+    async (algorithm) => {
+      await issuer.rotateKey(algorithm);
+      const [, payload] = (await issuer.sign()).split('.');
+      const { publicJwk } = issuer;
+      const shared = `${encode({ alg: 'HS256', typ: 'at+jwt', kid: publicJwk.kid })}.${payload}`;
+      const pem = createPublicKey({ key: publicJwk, format: 'jwk' }).export({
+        type: 'spki',
+        format: 'pem',
+      });
+      for (const secret of [pem, JSON.stringify(publicJwk), (publicJwk.n ?? publicJwk.x)!]) {
+        const signature = createHmac('sha256', secret).update(shared).digest('base64url');
+        expect(await verifier.verify(`${shared}.${signature}`)).toBeUndefined();
+      }
+    },
+  );
+
+  it.each<[string, Record<string, unknown>]>([
+    ['an unknown key', { kid: 'other' }],
+    ['an extension that must be understood', { crit: ['x'], x: 1 }],
+  ])('is not accepted with the header of %s', async (_kind, header) => {
+    // jose refuses to sign such a header, so the signature belongs to another one.
+    const [, payload, signature] = (await issuer.sign()).split('.');
+    const head = encode({ alg: 'ES256', typ: 'at+jwt', kid: issuer.publicJwk.kid, ...header });
+    expect(await verifier.verify(`${head}.${payload}.${signature}`)).toBeUndefined();
+  });
+
+  it('is not accepted if it is signed with a key of the sender, even if its header contains or names a key', async () => {
+    const { privateKey } = await generateKeyPair('ES256');
     const [, payload] = (await issuer.sign()).split('.');
+    const claims = JSON.parse(Buffer.from(payload!, 'base64url').toString()) as JWTPayload;
     const { kid } = issuer.publicJwk;
-    const unsigned = `${encode({ alg: 'none', typ: 'at+jwt', kid })}.${payload}`;
-    const shared = `${encode({ alg: 'HS256', typ: 'at+jwt', kid })}.${payload}`;
-    const signature = createHmac('sha256', JSON.stringify(issuer.publicJwk)).update(shared);
-    for (const token of [`${unsigned}.`, `${shared}.${signature.digest('base64url')}`]) {
-      expect(await verifier.verify(token)).toBeUndefined();
+    for (const extra of [{}, { jwk: issuer.publicJwk }, { jku: 'http://127.0.0.1:1/keys' }]) {
+      const token = new SignJWT(claims).setProtectedHeader({
+        alg: 'ES256',
+        typ: 'at+jwt',
+        kid: kid!,
+        ...extra,
+      });
+      expect(await verifier.verify(await token.sign(privateKey))).toBeUndefined();
     }
   });
 

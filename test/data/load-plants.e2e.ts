@@ -35,8 +35,17 @@ const utf16 = (text: string) => Buffer.from(`\uFEFF${text}`, 'utf16le');
 /** The text between the last two moves of the cursor to the start of the line. */
 const lastState = (stderr: string) => stderr.split('\u001b[1G').at(-2);
 
-async function readFixture(): Promise<StoredPlant[]> {
-  const lines = (await readFile(FIXTURE, 'utf8')).trimEnd().split('\n').slice(1);
+/** @returns the path of a new file with the first 100 plants, for tests that need no more */
+async function writeSomeLines(folder: string): Promise<string> {
+  const path = join(folder, 'some.csv');
+  const lines = (await readFile(FIXTURE, 'utf8')).split('\n');
+  await writeFile(path, lines.slice(0, 101).join('\n'));
+  return path;
+}
+
+/** The plants of a file, as they are stored. */
+async function readPlants(file: string): Promise<StoredPlant[]> {
+  const lines = (await readFile(file, 'utf8')).trimEnd().split('\n').slice(1);
   return lines
     .map((line) => line.split(',') as [string, string, string])
     .map(([id, name, tag]): StoredPlant => ({ id, name, tag: tag === '' ? null : tag }))
@@ -53,7 +62,7 @@ describe('plants load', () => {
   beforeAll(async () => {
     // Longer than a busy machine delays a statement: each refusal is one that a test caused.
     service = await startService({ DATABASE_TIMEOUT_MS: '20000' });
-    fixture = await readFixture();
+    fixture = await readPlants(FIXTURE);
     expect(fixture).toHaveLength(992);
   });
   beforeEach(async () => {
@@ -89,18 +98,12 @@ describe('plants load', () => {
       ...environment(),
       ...env,
     });
-  /** @returns the path of a file with the first 100 plants, for tests that need no more */
-  const someLines = async () => {
-    const path = join(folder, 'some.csv');
-    const lines = (await readFile(FIXTURE, 'utf8')).split('\n');
-    await writeFile(path, lines.slice(0, 101).join('\n'));
-    return path;
-  };
+  const someLines = () => writeSomeLines(folder);
   const listOf = (name: string) => readFile(join(folder, name), 'utf8').catch(() => undefined);
 
   it('stores 992 plants of a CSV file exactly, and again', async () => {
     for (const _run of [1, 2]) {
-      expect(await load([FIXTURE])).toEqual({
+      expect(await load([FIXTURE, '--url', service.url])).toEqual({
         exitCode: 0,
         stdout: '',
         stderr: expect.stringMatching(/^992 plants stored, 0 lines refused, in \d+\.\d s\.$/m),
@@ -349,7 +352,7 @@ describe('plants load', () => {
       service.proxy.restore();
       expect((await service.storedPlants()).length).toBeLessThan(992);
     }
-    expect(await start().exit()).toBe(0);
+    expect(await load([FIXTURE, '--url', service.url])).toMatchObject({ exitCode: 0 });
     expect(await service.storedPlants()).toEqual(fixture);
   });
 
@@ -512,10 +515,11 @@ describe('plants load', () => {
         const html = { status: 502, body: '<h1>Bad gateway</h1>' };
         gateway.faults.push({ status: 429, retryAfter: '1' }, 'lost', html, 'lost');
       };
-      expect(await load([FIXTURE])).toMatchObject({ exitCode: 0 });
+      const file = await someLines();
+      expect(await load([file])).toMatchObject({ exitCode: 0 });
       expect(gateway.faults).toEqual([]);
-      expect(new Set(gateway.requests.map(({ body }) => body)).size).toBe(992);
-      expect(await service.storedPlants()).toEqual(fixture);
+      expect(new Set(gateway.requests.map(({ body }) => body)).size).toBe(100);
+      expect(await service.storedPlants()).toEqual(await readPlants(file));
     });
 
     it('writes lines with the reason for waiting', async () => {
@@ -554,13 +558,16 @@ describe('plants load at a service that accepts few requests', () => {
     const service = await startService({ MAX_PENDING_REQUESTS: '8' });
     const gateway = await startGateway(service.url);
     const restoreTimers = endTimersAtOnce(RETRY_AFTER_MS);
+    const folder = await mkdtemp(join(tmpdir(), 'plant-store-load-'));
     try {
-      const result = await runInProcess(['plants', 'load', '--url', gateway.url, FIXTURE], {
+      const file = await writeSomeLines(folder);
+      const result = await runInProcess(['plants', 'load', '--url', gateway.url, file], {
         PLANT_STORE_TOKEN: service.token,
       });
       expect(result).toMatchObject({ exitCode: 0 });
-      expect(await service.storedPlants()).toEqual(await readFixture());
+      expect(await service.storedPlants()).toEqual(await readPlants(file));
     } finally {
+      await rm(folder, { recursive: true });
       restoreTimers();
       await gateway.close();
       await service.close();

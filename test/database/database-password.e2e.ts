@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { end, postPlant, runService, stop, urlOf } from '../setup/service/built-service.js';
+import { runInProcess } from '../setup/service/cli.js';
 import { ROOT, runCommand } from '../setup/service/command.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
 
@@ -55,39 +56,30 @@ describe('a server that asks for a password, which DATABASE_URL does not have', 
       async () => ({ DATABASE_URL: url(), PGPASSWORD_FILE: await passwordFile() }),
     ],
     [
-      'PGPASSWORD_FILE, a list of hosts and two workers',
-      async () => ({
-        DATABASE_URL: list(),
-        PGPASSWORD_FILE: await passwordFile(),
-        WEB_CONCURRENCY: '2',
-      }),
+      'PGPASSWORD_FILE and a list of hosts',
+      async () => ({ DATABASE_URL: list(), PGPASSWORD_FILE: await passwordFile() }),
     ],
     ['DATABASE_URL_FILE', async () => ({ DATABASE_URL_FILE: await urlFile() })],
   ];
 
-  it.each(ways)('with %s, the service and all commands work', async (_way, settings) => {
-    const env = await settings();
+  it.each(ways)('with %s, the commands work', async (_way, settings) => {
+    expect(await runInProcess(['token', 'create', 'greenhouse'], await settings())).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringMatching(/^Created the token greenhouse \(\w+\)\.\n$/),
+    });
+  });
+
+  it.each(['1', '2'])('the service works with %s worker(s)', async (workers) => {
+    const env = {
+      DATABASE_URL: workers === '1' ? url() : list(),
+      PGPASSWORD_FILE: await passwordFile(),
+      WEB_CONCURRENCY: workers,
+    };
+    const create = await runInProcess(['token', 'create', 'greenhouse'], env);
     const service = runService(env);
     try {
-      const serviceUrl = await urlOf(service);
-      const create = runCommand(['dist/cli.js', 'token', 'create', 'greenhouse'], env);
-      expect([await create.exit(), create.stderr]).toEqual([
-        0,
-        expect.stringMatching(/^Created the token greenhouse \(\w+\)\.\n$/),
-      ]);
-      const built = { command: service, url: serviceUrl };
+      const built = { command: service, url: await urlOf(service) };
       expect((await postPlant(built, create.stdout.trim(), 1)).status).toBe(200);
-      const show = runCommand(
-        [
-          'node_modules/typeorm/cli.js',
-          '-d',
-          join(ROOT, 'dist/database/data-source.js'),
-          'migration:show',
-        ],
-        env,
-      );
-      expect(await show.exit()).toBe(0);
-      expect(show.stdout).toContain('[X] 1 CreatePlants');
       await stop(built);
     } finally {
       await end(service);
@@ -96,12 +88,29 @@ describe('a server that asks for a password, which DATABASE_URL does not have', 
     expect(service.stdout + service.stderr).not.toContain(encodeURIComponent(PASSWORD));
   });
 
+  it('the command line of TypeORM works', async () => {
+    const env = { DATABASE_URL: list(), PGPASSWORD_FILE: await passwordFile() };
+    expect(await runInProcess(['migrate'], env)).toMatchObject({ exitCode: 0 });
+    const show = runCommand(
+      [
+        'node_modules/typeorm/cli.js',
+        '-d',
+        join(ROOT, 'dist/database/data-source.js'),
+        'migration:show',
+      ],
+      env,
+    );
+    expect(await show.exit()).toBe(0);
+    expect(show.stdout).toContain('[X] 1 CreatePlants');
+  });
+
   it('with a wrong password, the start ends in one line, which does not repeat it', async () => {
-    const service = runService({ DATABASE_URL: url(), PGPASSWORD: 'hunter2' });
-    expect(await service.exit()).toBe(1);
-    expect(service.stderr).toMatch(
+    const env = { DATABASE_URL: url(), PGPASSWORD: 'hunter2' };
+    const { exitCode, stdout, stderr } = await runInProcess(['migrate'], env);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(
       /^The database at 127\.0\.0\.1:\d+\/garden cannot be used: .*28P01.*\n$/,
     );
-    expect(service.stdout + service.stderr).not.toContain('hunter2');
+    expect(stderr).not.toContain('hunter2');
   });
 });

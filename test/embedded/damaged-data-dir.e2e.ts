@@ -10,6 +10,7 @@ import { ROOT } from '../setup/service/command.js';
 import { makeCluster, makeDataDir, removeDataDir } from './data-dir.js';
 
 const MAIN = 'dist/main.js';
+const CLI = 'dist/cli.js';
 
 afterEach(endAttempts);
 
@@ -22,16 +23,15 @@ describe('a data folder that cannot be used', () => {
   });
   afterEach(() => removeDataDir(dataDir));
 
-  /** Expects the same message from two programs: a start that fails neither repairs nor damages the folder. */
+  /** Expects the same message twice: a start that fails neither repairs nor damages the folder. */
   async function expectOneLine(line: string) {
-    const service = attempt([MAIN], { PORT: '0', DATA_DIR: dataDir });
-    expect(await service.exit()).toBe(1);
-    expect(reasonOf(service)).toBe(`${line}\n`);
-    expect(await runInProcess(['token', 'list'], { DATA_DIR: dataDir })).toEqual({
-      exitCode: 1,
-      stdout: '',
-      stderr: `${line}\n`,
-    });
+    for (const words of [['migrate'], ['token', 'list']]) {
+      expect(await runInProcess(words, { DATA_DIR: dataDir })).toEqual({
+        exitCode: 1,
+        stdout: '',
+        stderr: `${line}\n`,
+      });
+    }
   }
 
   const cannotStart = (postgres: string, reason: string) =>
@@ -121,10 +121,9 @@ describe('a data folder that cannot be used', () => {
   // The rights of files do not restrict the superuser.
   const asAnotherUser = user === 0 ? ['setpriv', '--reuid=65534', '--clear-groups'] : [];
   const startAsAnotherUser = (dataDir: string) => {
-    const [program, ...args] = [...asAnotherUser, process.execPath, join(ROOT, MAIN)];
+    const [program, ...args] = [...asAnotherUser, process.execPath, join(ROOT, CLI), 'migrate'];
     // Coverage is off, because the other user cannot write to its folder.
-    const env = { PORT: '0', DATA_DIR: dataDir, NODE_V8_COVERAGE: '' };
-    return attemptProgram(program, args, env);
+    return attemptProgram(program, args, { DATA_DIR: dataDir, NODE_V8_COVERAGE: '' });
   };
 
   it('a data folder that this user cannot write: the message names it', async () => {
@@ -165,8 +164,8 @@ describe('a data folder that cannot be used', () => {
     async () => {
       const path = join(dataDir, 'new');
       const [program, ...args] = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'] as const;
-      const env = { PORT: '0', DATA_DIR: path, NODE_V8_COVERAGE: '' };
-      const service = attemptProgram(program, [...args, process.execPath, join(ROOT, MAIN)], env);
+      const command = [...args, process.execPath, join(ROOT, CLI), 'migrate'];
+      const service = attemptProgram(program, command, { DATA_DIR: path, NODE_V8_COVERAGE: '' });
       expect(await service.exit()).toBe(1);
       expect(reasonOf(service)).toBe(
         `${cannotStart(join(path, 'postgres'), 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user')}\n`,
@@ -198,10 +197,10 @@ await probe?.close();
   ])('%s: the message says so', async (_kind, prepare) => {
     const dataDir = join(disk.folder, 'data');
     await prepare();
-    const service = attempt([MAIN], { PORT: '0', DATA_DIR: dataDir });
-    expect(await service.exit()).toBe(1);
-    expect(reasonOf(service)).toBe(
-      `The disk of ${dataDir} is full. Free some space, or set DATA_DIR to a folder on another disk.\n`,
-    );
+    expect(await runInProcess(['migrate'], { DATA_DIR: dataDir })).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: `The disk of ${dataDir} is full. Free some space, or set DATA_DIR to a folder on another disk.\n`,
+    });
   });
 });

@@ -3,13 +3,13 @@ import { existsSync, globSync, lstatSync } from 'node:fs';
 import { chmod, cp, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { readConfig } from '../../src/config/config.js';
 import { DataDirInUseError } from '../../src/database/embedded/embedded-postgres.js';
 import { joinDatabase, openDatabase, type OpenDatabase } from '../../src/database/open-database.js';
-import { attempt, endAttempts } from '../start/attempts.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
+import { runInProcess } from '../setup/service/cli.js';
 import { ROOT, runCommand, runProgram, type Command } from '../setup/service/command.js';
 import { makeDataDir, removeDataDir } from './data-dir.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
@@ -28,10 +28,7 @@ beforeEach(async () => {
   resources = new AsyncDisposableStack();
   resources.defer(() => removeDataDir(dataDir));
 });
-afterEach(async () => {
-  endAttempts();
-  await resources.disposeAsync();
-});
+afterEach(() => resources.disposeAsync());
 
 const start = (env: Record<string, string> = {}): Command => {
   const service = runService({ DATA_DIR: dataDir, ...env });
@@ -54,8 +51,8 @@ async function open(opening: Promise<OpenDatabase>): Promise<OpenDatabase> {
 }
 
 /** Connects as another program does beside the service. */
-async function connect(user = 'postgres'): Promise<pg.Client> {
-  const client = new pg.Client({ host: join(dataDir, 'postgres'), user, database: 'postgres' });
+async function connect(user = 'postgres', dir = dataDir): Promise<pg.Client> {
+  const client = new pg.Client({ host: join(dir, 'postgres'), user, database: 'postgres' });
   // The service ends its Postgres, with this connection.
   client.on('error', () => undefined);
   await client.connect();
@@ -64,8 +61,8 @@ async function connect(user = 'postgres'): Promise<pg.Client> {
 }
 
 /** The process of Postgres on the data folder. */
-const postgresPid = async () =>
-  Number((await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]);
+const postgresPid = async (dir = dataDir) =>
+  Number((await readFile(join(dir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]);
 
 const post = async (service: Command, id: number, name = 'a') => {
   const [, token] = await service.waitFor(/Token +(\S+)/);
@@ -90,20 +87,6 @@ it('is durable', async () => {
 });
 
 describe('the folder', () => {
-  it('and all in it are closed to other users, whatever the mode of the folder and the umask', async () => {
-    await chmod(dataDir, 0o755);
-    const command = ['-c', 'umask 000; exec "$0" "$@"', process.execPath, join(ROOT, MAIN)];
-    const env = { DATA_DIR: dataDir, PORT: '0', ...METRICS_SETTING };
-    const service = runProgram('/bin/sh', command, env);
-    resources.defer(() => end(service));
-    expect((await post(service, 1)).status).toBe(200);
-    // Postgres renames files while the folder is read.
-    const modeOf = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.mode ?? 0;
-    const paths = [dataDir, ...globSync('**', { cwd: dataDir }).map((path) => join(dataDir, path))];
-    expect(paths.length).toBeGreaterThan(900);
-    expect(paths.filter((path) => (modeOf(path) & 0o077) !== 0)).toEqual([]);
-  });
-
   it('is all that leads to it: it listens on no address', async () => {
     await open(openDatabase(configOf(), silent));
     const { rows } = await (await connect()).query('SHOW listen_addresses');
@@ -117,11 +100,9 @@ describe('the folder', () => {
     const env = { DATA_DIR: longDir, TMPDIR: temporary };
     const service = start(env);
     expect((await post(service, 1)).status).toBe(200);
-    const list = runCommand([CLI, 'token', 'list'], env);
-    expect(await list.exit()).toBe(0);
-    const second = attempt([MAIN], { PORT: '0', ...env });
-    expect(await second.exit()).toBe(1);
-    expect(second.stderr).toContain(`${longDir} is in use by another Plant Store`);
+    const second = openDatabase({ ...configOf(), dataDir: longDir }, silent);
+    await expect(second).rejects.toThrow(`${longDir} is in use by another Plant Store`);
+    expect(await runInProcess(['token', 'list'], env)).toMatchObject({ exitCode: 0 });
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(0);
     expect(await readdir(temporary)).toEqual([]);
@@ -168,111 +149,114 @@ describe('the folder', () => {
   );
 });
 
-describe('it ends with its service', () => {
-  it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
-    'that %s ends, and the next one has its plants',
-    async (signal) => {
-      const service = start();
-      expect((await post(service, 7)).status).toBe(200);
-      const pid = await postgresPid();
-      service.process.kill(signal);
-      await service.exit();
-      await until(() => !isRunning(pid));
-      await expectStored(start(), 7);
-    },
-  );
+describe('the embedded Postgres of a service', () => {
+  let ownDataDir: string;
+  let service: Command;
 
-  it('even if it does not react any more', async () => {
-    const service = start();
-    expect((await post(service, 1)).status).toBe(200);
-    const pid = await postgresPid();
-    process.kill(pid, 'SIGSTOP');
-    service.process.kill('SIGTERM');
-    expect(await service.exit()).toBe(0);
-    expect(isRunning(pid)).toBe(false);
-    await expectStored(start(), 1);
+  beforeAll(async () => {
+    ownDataDir = await makeDataDir();
+    await chmod(ownDataDir, 0o755);
+    const command = ['-c', 'umask 000; exec "$0" "$@"', process.execPath, join(ROOT, MAIN)];
+    // Those for clients of Postgres, which must not change anything.
+    const variables = {
+      PGHOST: '/nowhere',
+      PGPORT: '1',
+      PGUSER: 'nobody',
+      PGDATABASE: 'nothing',
+      PGPASSWORD: 'wrong',
+      PGSSLMODE: 'verify-full',
+      PGOPTIONS: '-c default_transaction_read_only=on',
+      PGCLIENT_ENCODING: 'LATIN1',
+      PGREPLICATION: 'true',
+      PGBINARY: 'true',
+      PGDATA: '/nowhere',
+    };
+    const env = { DATA_DIR: ownDataDir, PORT: '0', ...METRICS_SETTING, ...variables };
+    service = runProgram('/bin/sh', command, env);
+    await urlOf(service);
+  });
+  afterAll(async () => {
+    await end(service);
+    await removeDataDir(ownDataDir);
   });
 
-  it('and not before: Ctrl+C in its terminal does not reach it', async () => {
-    const service = start();
-    await urlOf(service);
-    const pid = String(await postgresPid());
+  it('has a folder that is closed to other users with all in it, whatever the mode of the folder and the umask', () => {
+    // Postgres renames files while the folder is read.
+    const modeOf = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.mode ?? 0;
+    const names = globSync('**', { cwd: ownDataDir });
+    const paths = [ownDataDir, ...names.map((path) => join(ownDataDir, path))];
+    expect(paths.length).toBeGreaterThan(900);
+    expect(paths.filter((path) => (modeOf(path) & 0o077) !== 0)).toEqual([]);
+  });
+
+  it('is not changed by the variables for clients of Postgres', async () => {
+    expect((await post(service, 1, 'ä')).status).toBe(200);
+    const { rows } = await (await connect('postgres', ownDataDir)).query('SELECT name FROM plants');
+    expect(rows).toEqual([{ name: 'ä' }]);
+  });
+
+  it('does not get the signal of Ctrl+C in the terminal of its service', async () => {
+    const pid = String(await postgresPid(ownDataDir));
     const { stdout } = await promisify(execFile)('ps', ['-o', 'pgid=', '-p', pid]);
     const own = await promisify(execFile)('ps', ['-o', 'pgid=', '-p', String(service.process.pid)]);
     expect(Number(stdout)).not.toBe(Number(own.stdout));
   });
-});
 
-it('is started again when it was killed, with its plants', async () => {
-  const service = start();
-  expect((await post(service, 1)).status).toBe(200);
-  const pid = await postgresPid();
-  process.kill(pid, 'SIGKILL');
-  // Until then, its processes may still respond.
-  await service.waitFor(/The embedded Postgres ended/);
-  await until(async () => (await post(service, 2)).status === 200);
-  await expectStored(service, 1);
-  expect(await postgresPid()).not.toBe(pid);
-});
-
-it('serves any number of other programs, whatever they do in their sessions', async () => {
-  const service = start();
-  expect((await post(service, 1)).status).toBe(200);
-  const clients = await Promise.all(Array.from({ length: 50 }, () => connect()));
-  for (const client of clients) {
-    await client.query('SET search_path = pg_temp');
-    await client.query("SET default_transaction_read_only = on; PREPARE ids AS SELECT 'x'");
-    await client.query('BEGIN');
-  }
-  expect((await post(service, 2)).status).toBe(200);
-  const { rows } = await clients[0]!.query('SELECT id FROM public.plants ORDER BY id');
-  expect(rows).toEqual([{ id: '1' }, { id: '2' }]);
-});
-
-it('keeps connections for itself and its commands when other programs take all that they get', async () => {
-  const service = start();
-  expect((await post(service, 1)).status).toBe(200);
-  const connectUntilRefused = async (): Promise<number> => {
-    for (let count = 0; ; count++) {
-      try {
-        await connect();
-      } catch (error) {
-        // The SQLSTATE of a server without a free connection.
-        expect(error).toMatchObject({ code: '53300' });
-        return count;
-      }
+  it('serves any number of other programs, whatever they do in their sessions', async () => {
+    const connecting = Array.from({ length: 50 }, () => connect('postgres', ownDataDir));
+    const clients = await Promise.all(connecting);
+    for (const client of clients) {
+      await client.query('SET search_path = pg_temp');
+      await client.query("SET default_transaction_read_only = on; PREPARE ids AS SELECT 'x'");
+      await client.query('BEGIN');
     }
-  };
-  expect(await connectUntilRefused()).toBeGreaterThan(90);
-  expect((await post(service, 2)).status).toBe(200);
-  const { poolSize } = configOf();
-  await Promise.all(Array.from({ length: poolSize }, () => connect('plant_store')));
-  const list = runCommand([CLI, 'token', 'list'], { DATA_DIR: dataDir });
-  expect(await list.exit()).toBe(0);
-});
+    expect((await post(service, 2)).status).toBe(200);
+    const { rows } = await clients[0]!.query('SELECT id FROM public.plants WHERE id = 2');
+    expect(rows).toEqual([{ id: '2' }]);
+  });
 
-it('is not changed by the variables for clients of Postgres', async () => {
-  const variables = {
-    PGHOST: '/nowhere',
-    PGPORT: '1',
-    PGUSER: 'nobody',
-    PGDATABASE: 'nothing',
-    PGPASSWORD: 'wrong',
-    PGSSLMODE: 'verify-full',
-    PGOPTIONS: '-c default_transaction_read_only=on',
-    PGCLIENT_ENCODING: 'LATIN1',
-    PGREPLICATION: 'true',
-    PGBINARY: 'true',
-    PGDATA: '/nowhere',
-  };
-  for (const workers of ['1', '2']) {
-    const service = start({ ...variables, WEB_CONCURRENCY: workers });
-    expect((await post(service, 1, 'ä')).status).toBe(200);
-    const list = runCommand([CLI, 'token', 'list'], { ...variables, DATA_DIR: dataDir });
-    expect(await list.exit()).toBe(0);
+  it('keeps connections for itself and its commands when other programs take all that they get', async () => {
+    const connectUntilRefused = async (): Promise<number> => {
+      for (let count = 0; ; count++) {
+        try {
+          await connect('postgres', ownDataDir);
+        } catch (error) {
+          // The SQLSTATE of a server without a free connection.
+          expect(error).toMatchObject({ code: '53300' });
+          return count;
+        }
+      }
+    };
+    expect(await connectUntilRefused()).toBeGreaterThan(90);
+    expect((await post(service, 3)).status).toBe(200);
+    const { poolSize } = configOf();
+    const connecting = Array.from({ length: poolSize }, () => connect('plant_store', ownDataDir));
+    await Promise.all(connecting);
+    const list = await runInProcess(['token', 'list'], { DATA_DIR: ownDataDir });
+    expect(list).toMatchObject({ exitCode: 0 });
+  });
+
+  it('is started again when it was killed, with its plants', async () => {
+    expect((await post(service, 4)).status).toBe(200);
+    const pid = await postgresPid(ownDataDir);
+    process.kill(pid, 'SIGKILL');
+    // Until then, its processes may still respond.
+    await service.waitFor(/The embedded Postgres ended/);
+    await until(async () => (await post(service, 5)).status === 200);
+    await expectStored(service, 4);
+    expect(await postgresPid(ownDataDir)).not.toBe(pid);
+  });
+
+  it('ends with its service even if it does not react any more, and the next one has its plants', async () => {
+    expect((await post(service, 6)).status).toBe(200);
+    const pid = await postgresPid(ownDataDir);
+    process.kill(pid, 'SIGSTOP');
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(0);
-  }
+    expect(isRunning(pid)).toBe(false);
+    service = runService({ DATA_DIR: ownDataDir });
+    await expectStored(service, 6);
+  });
 });
 
 describe('a folder that another process has open', () => {
@@ -314,8 +298,16 @@ describe('a folder that another process has open', () => {
     },
   );
 
-  it('is opened by one of several services that start at once', async () => {
-    const services = Array.from({ length: 4 }, () => start());
+  it('is opened by one command after the other when no service runs', async () => {
+    const commands = Array.from({ length: 3 }, (_, i) =>
+      runCommand([CLI, 'token', 'create', `name ${i}`], { DATA_DIR: dataDir }),
+    );
+    expect(await Promise.all(commands.map((command) => command.exit()))).toEqual([0, 0, 0]);
+  });
+
+  it('is opened by one of several services that start at once, and used by a command beside it', async () => {
+    const services = Array.from({ length: 3 }, () => start());
+    const command = runCommand([CLI, 'token', 'list'], { DATA_DIR: dataDir });
     const outcomes = await Promise.all(
       services.map((service) =>
         urlOf(service).then(
@@ -324,24 +316,12 @@ describe('a folder that another process has open', () => {
         ),
       ),
     );
-    expect(outcomes.toSorted()).toEqual(['refused', 'refused', 'refused', 'serves']);
+    expect(outcomes.toSorted()).toEqual(['refused', 'refused', 'serves']);
     const refused = services.filter((_, i) => outcomes[i] === 'refused');
     for (const service of refused) {
       expect(await service.exit()).toBe(1);
       expect(service.stderr).toContain(`${dataDir} is in use by another Plant Store`);
     }
-  });
-
-  it('is opened by one command after the other when no service runs', async () => {
-    const commands = Array.from({ length: 3 }, (_, i) =>
-      runCommand([CLI, 'token', 'create', `name ${i}`], { DATA_DIR: dataDir }),
-    );
-    expect(await Promise.all(commands.map((command) => command.exit()))).toEqual([0, 0, 0]);
-  });
-
-  it('is used by a service and a command that start at once', async () => {
-    const command = runCommand([CLI, 'token', 'list'], { DATA_DIR: dataDir });
-    await urlOf(start());
     expect(await command.exit()).toBe(0);
   });
 });

@@ -57,6 +57,7 @@ describe('logs and traces of a running service', () => {
       DATABASE_URL: proxy.url,
       DATABASE_TIMEOUT_MS: '20000',
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      SHUTDOWN_TIMEOUT_MS: '600000',
     });
     url = await urlOf(service);
   });
@@ -218,6 +219,27 @@ describe('logs and traces of a running service', () => {
     ]) {
       expect(collector.attributes).toContainEqual({ key, value: { stringValue } });
     }
+  });
+
+  it('the spans of the requests that were in flight are sent when the service stops', async () => {
+    const body = '{"id":5,"name":"a"}';
+    const traceId = '1'.repeat(32);
+    const socket = await openConnection(Number(new URL(url).port));
+    const parent = `Traceparent: 00-${traceId}-${'2'.repeat(16)}-01`;
+    await beginPlant(socket, token, body, [parent]);
+    service.process.kill('SIGTERM');
+    await service.waitFor(/stops: it received SIGTERM/);
+    socket.write(body);
+    expect(await readResponses(socket)).toMatchObject([{ status: 200 }]);
+    socket.destroy();
+    expect(await service.exit()).toBe(0);
+    const spans = collector.spans.filter((span) => span.traceId === traceId);
+    const names = spans.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['POST /plants', 'body', 'store', 'postgres']));
+    expect(spans.flatMap(({ attributes }) => attributes)).toContainEqual({
+      key: 'db.query.text',
+      value: { stringValue: expect.stringContaining('INSERT INTO plants') },
+    });
   });
 });
 
@@ -431,39 +453,6 @@ describe('the token for metrics', () => {
   });
 });
 
-describe('a service that stops', () => {
-  it('sends the spans of the requests that were in flight', async () => {
-    const database = await openTestDatabase();
-    resources.defer(() => database.close());
-    const collector = await startCollector();
-    resources.defer(() => collector.close());
-    const { command, url } = await startForTest(database.url, {
-      DATABASE_TIMEOUT_MS: '20000',
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      SHUTDOWN_TIMEOUT_MS: '600000',
-    });
-    const create = await runInProcess(['token', 'create', 'test'], { DATABASE_URL: database.url });
-    const body = '{"id":1,"name":"a"}';
-    const traceId = '1'.repeat(32);
-    const socket = await openConnection(Number(new URL(url).port));
-    resources.defer(() => void socket.destroy());
-    const parent = `Traceparent: 00-${traceId}-${'2'.repeat(16)}-01`;
-    await beginPlant(socket, create.stdout.trim(), body, [parent]);
-    command.process.kill('SIGTERM');
-    await command.waitFor(/stops: it received SIGTERM/);
-    socket.write(body);
-    expect(await readResponses(socket)).toMatchObject([{ status: 200 }]);
-    expect(await command.exit()).toBe(0);
-    const spans = collector.spans.filter((span) => span.traceId === traceId);
-    const names = spans.map(({ name }) => name);
-    expect(names).toEqual(expect.arrayContaining(['POST /plants', 'body', 'store', 'postgres']));
-    expect(spans.flatMap(({ attributes }) => attributes)).toContainEqual({
-      key: 'db.query.text',
-      value: { stringValue: expect.stringContaining('INSERT INTO plants') },
-    });
-  });
-});
-
 describe('a collector that accepts nothing', () => {
   it('is named in the log once, and does not prevent the service from stopping gracefully', async () => {
     const database = await openTestDatabase();
@@ -481,21 +470,5 @@ describe('a collector that accepts nothing', () => {
     await stop(service);
     await last;
     expect(command.stdout.split(lost)).toHaveLength(2);
-  });
-});
-
-describe('a collector that is away', () => {
-  it('does not prevent the service from stopping gracefully', async () => {
-    const database = await openTestDatabase();
-    resources.defer(() => database.close());
-    const service = await startForTest(database.url, {
-      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
-    });
-    await fetchDocumented(`${service.url}/health/live`);
-    await stop(service);
-    expect(service.command.stderr).toBe('');
-    expect(service.command.stdout).toMatch(
-      /stops: it received SIGTERM\.[^]*The Plant Store has stopped\./,
-    );
   });
 });

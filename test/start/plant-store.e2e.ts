@@ -4,6 +4,7 @@ import {
   cp,
   mkdir,
   mkdtemp,
+  readdir,
   readFile,
   realpath,
   rm,
@@ -139,7 +140,9 @@ describe('./plant-store', () => {
   });
 
   it('runs the service in its own place, so that a signal to it lets the service end as it should', async () => {
-    const settings = { PORT: '0', ...METRICS_SETTING };
+    // With traces, because they have the version of the service. The collector is away, which prevents no graceful stop.
+    const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
+    const settings = { PORT: '0', ...METRICS_SETTING, ...collector };
     const start = runProgram(join(project, 'plant-store'), ['start'], settings);
     let children: number[] = [];
     try {
@@ -150,6 +153,9 @@ describe('./plant-store', () => {
       const exited = once(start.process, 'exit');
       start.process.kill('SIGTERM');
       expect(await exited).toEqual([0, null]);
+      await start.exit();
+      expect(start.stderr).toBe('');
+      expect(start.stdout).toMatch(/stops: it received SIGTERM\.[^]*The Plant Store has stopped\./);
     } finally {
       for (const pid of children) sendSignal(pid, 'SIGKILL');
       start.process.kill('SIGKILL');
@@ -290,119 +296,43 @@ describe('./plant-store', () => {
   describe('with sources', () => {
     let folder: string;
 
-    /** Small programs, so that a build takes little time. */
-    beforeEach(async () => {
+    /** The build of the project, of small programs. */
+    beforeAll(async () => {
       folder = await copyProject(...BUILD_SETTINGS);
       await mkdir(join(folder, dirname(PREPARATION)), { recursive: true });
       await writeFile(join(folder, PREPARATION), '');
       await writeFile(join(folder, 'src/cli.ts'), "console.log('a result');\n");
       await writeFile(join(folder, 'src/main.ts'), "console.log('the log');\n");
     });
-    afterEach(() => rm(folder, { recursive: true }));
+    afterAll(() => rm(folder, { recursive: true }));
 
-    const command = () => finished(run(folder));
-    const start = () => finished(runProgram('npm', ['start', '-s'], {}, folder));
+    const command = (of = folder) => finished(run(of));
+    const start = (of: string) => finished(runProgram('npm', ['start', '-s'], {}, of));
     const built = { exitCode: 0, stderr: 'Building the Plant Store …\n' };
     const notBuilt = { exitCode: 0, stderr: '' };
-    const touch = (date: string, ...files: string[]) =>
-      promisify(execFile)('touch', ['-d', date, ...files.map((file) => join(folder, file))]);
+    const touch = (of: string, date: string, ...files: string[]) =>
+      promisify(execFile)('touch', ['-d', date, ...files.map((file) => join(of, file))]);
 
-    it('builds when the build is missing, interrupted or older than the sources, and only then', async () => {
+    it('builds when the build is missing, and only then', async () => {
+      await rm(join(folder, 'dist'), { recursive: true, force: true });
       expect(await command()).toEqual({ ...built, stdout: 'a result\n' });
       expect(await command()).toEqual({ ...notBuilt, stdout: 'a result\n' });
-      await rm(join(folder, 'dist/.complete'));
-      expect(await command()).toMatchObject(built);
-      await touch('2020-01-01', 'dist/.complete');
-      expect(await command()).toMatchObject(built);
-      expect(await command()).toMatchObject(notBuilt);
     });
 
-    it('builds when packages were installed after the last build', async () => {
-      expect(await command()).toMatchObject(built);
-      // All inputs but node_modules.
-      const settings = ['package.json', PREPARATION];
-      await touch('2020-01-01', 'src', 'src/cli.ts', 'src/main.ts', ...settings);
-      await touch('2020-01-02', 'dist/.complete');
-      expect(await command()).toMatchObject(built);
-      expect(await command()).toMatchObject(notBuilt);
-    });
-
-    it.each(['src/cli.ts', 'package.json'])(
-      'builds when %s has changed since the last build',
-      async (file) => {
-        // A build that takes no time: the subject is when it runs.
-        const manifest = { type: 'module', scripts: { build: 'touch dist/.complete' } };
-        await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
-        await mkdir(join(folder, 'dist'));
-        for (const output of ['cli.js', '.complete']) {
-          await writeFile(join(folder, 'dist', output), '');
-        }
-        const inputs = ['src', 'src/cli.ts', 'src/main.ts', 'package.json', PREPARATION];
-        await touch('2020-01-01', ...inputs);
-        expect(await command()).toMatchObject(notBuilt);
-        await touch('2100-01-01', file);
-        expect(await command()).toMatchObject(built);
-      },
-    );
-
-    it('runs nothing when the build fails', async () => {
-      await writeFile(join(folder, 'src/main.ts'), 'not TypeScript\n');
+    it('runs nothing when the build fails, and builds again', async () => {
+      const main = join(folder, 'src/main.ts');
+      const text = await readFile(main, 'utf8');
+      await writeFile(main, 'not TypeScript\n');
+      await rm(join(folder, 'dist/.complete'), { force: true });
       const failed = await command();
+      await writeFile(main, text);
       expect(failed).toMatchObject({ exitCode: 1, stdout: '' });
       expect(failed.stderr).toContain('src/main.ts');
+      expect(await command()).toEqual({ ...built, stdout: 'a result\n' });
     });
 
-    it('runs the build when the packages were replaced by those for production, and says what to do when it is too old', async () => {
-      expect(await command()).toMatchObject(built);
-      await rm(join(folder, 'node_modules'));
-      await mkdir(join(folder, 'node_modules'));
-      await writeFile(join(folder, 'node_modules/.package-lock.json'), '{}');
-      const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
-      const call = () => finished(runProgram(join(folder, 'plant-store'), [], { PATH: path }));
-      expect(await call()).toEqual({ ...notBuilt, stdout: 'a result\n' });
-      await touch('2020-01-01', 'dist/.complete');
-      expect(await call()).toEqual({
-        exitCode: 1,
-        stdout: '',
-        stderr: `The build in ${folder}/dist is missing or older than src or node_modules. Run: npm ci && npm run build\n`,
-      });
-    });
-
-    it('keeps compiled code where no other user can replace it', async () => {
-      await command();
-      await rm(join(folder, 'node_modules'));
-      await mkdir(join(folder, 'node_modules'));
-      const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
-      const env = { PATH: path, NODE_COMPILE_CACHE: undefined! };
-      const call = ['-c', 'umask 000; exec "$0"', join(folder, 'plant-store')];
-      expect(await finished(runProgram('/bin/sh', call, env))).toMatchObject({ exitCode: 0 });
-      for (const dir of ['.cache', '.cache/plant-store', '.cache/plant-store/compiled']) {
-        expect((await stat(join(folder, 'node_modules', dir))).mode & 0o777).toBe(0o700);
-      }
-    });
-
-    it('npm start builds in the same cases, and reports that on standard error, not in the log', async () => {
-      expect(await start()).toEqual({ ...built, stdout: 'the log\n' });
-      expect(await start()).toEqual({ ...notBuilt, stdout: 'the log\n' });
-      expect(await command()).toMatchObject(notBuilt);
-    });
-
-    it('npm run start:dev leaves the build of ./plant-store alone', async () => {
-      const main = "process.on('SIGTERM', () => process.exit()); setInterval(() => {}, 1000);\n";
-      await writeFile(join(folder, 'src/main.ts'), `${main}console.log('started');\n`);
-      expect(await command()).toMatchObject(built);
-      const dev = runProgram('npm', ['run', '-s', 'start:dev'], {}, folder);
-      try {
-        await dev.waitFor(/started/);
-        expect(await command()).toEqual({ ...notBuilt, stdout: 'a result\n' });
-      } finally {
-        dev.process.kill('SIGTERM');
-        await dev.exit();
-      }
-    });
-
-    it('npm run start:dev rebuilds after a change, and starts the service when the one before it has ended', async () => {
-      const main = (version: number) =>
+    it('npm run start:dev leaves that build alone, rebuilds after a change, and starts the service when the one before it has ended', async () => {
+      const source = (version: number) =>
         // A service needs a moment to release the database: here, until there is a file.
         `import { existsSync } from 'node:fs';
          process.on('SIGTERM', () => {
@@ -411,11 +341,14 @@ describe('./plant-store', () => {
          });
          setInterval(() => undefined, 1000);
          console.log('started ${version}');\n`;
-      await writeFile(join(folder, 'src/main.ts'), main(1));
+      const main = join(folder, 'src/main.ts');
+      const text = await readFile(main, 'utf8');
+      const build = await filesIn(join(folder, 'dist'));
+      await writeFile(main, source(1));
       const dev = runProgram('npm', ['run', '-s', 'start:dev'], {}, folder);
       try {
         await dev.waitFor(/started 1/);
-        await writeFile(join(folder, 'src/main.ts'), main(2));
+        await writeFile(main, source(2));
         await dev.waitFor(/stopping 1/);
         // A second service that did not wait would have started by the time that another program has.
         await runProgram(process.execPath, ['--eval', '']).exit();
@@ -424,6 +357,7 @@ describe('./plant-store', () => {
       } finally {
         dev.process.kill('SIGTERM');
         await dev.exit();
+        await writeFile(main, text);
       }
       expect(dev.stdout.match(/(started|ended) \d/g)).toEqual([
         'started 1',
@@ -431,9 +365,100 @@ describe('./plant-store', () => {
         'started 2',
         'ended 2',
       ]);
+      expect(await filesIn(join(folder, 'dist'))).toEqual(build);
+    });
+
+    describe('whose build takes no time, because the subject is when it runs', () => {
+      let quick: string;
+      const inputs = [
+        ...['src', 'src/cli.ts', 'src/main.ts', 'src/database', 'src/database/embedded'],
+        ...['package.json', PREPARATION],
+      ];
+
+      beforeEach(async () => {
+        quick = await copyProject();
+        await mkdir(join(quick, dirname(PREPARATION)), { recursive: true });
+        await mkdir(join(quick, 'dist'));
+        for (const file of ['src/cli.ts', 'src/main.ts', PREPARATION, 'dist/.complete']) {
+          await writeFile(join(quick, file), '');
+        }
+        await writeFile(join(quick, 'dist/cli.js'), "console.log('a result');\n");
+        await writeFile(join(quick, 'dist/main.js'), "console.log('the log');\n");
+        const file = join(quick, 'package.json');
+        const manifest = JSON.parse(await readFile(file, 'utf8')) as {
+          scripts: Record<string, string>;
+        };
+        manifest.scripts['build'] = 'touch dist/.complete';
+        await writeFile(file, JSON.stringify(manifest));
+        await touch(quick, '2020-01-01', ...inputs);
+      });
+      afterEach(() => rm(quick, { recursive: true }));
+
+      it('builds when the last build was interrupted', async () => {
+        expect(await command(quick)).toEqual({ ...notBuilt, stdout: 'a result\n' });
+        await rm(join(quick, 'dist/.complete'));
+        expect(await command(quick)).toMatchObject(built);
+        expect(await command(quick)).toMatchObject(notBuilt);
+      });
+
+      it('builds when packages were installed after the last build', async () => {
+        await touch(quick, '2020-01-02', 'dist/.complete');
+        expect(await command(quick)).toMatchObject(built);
+        expect(await command(quick)).toMatchObject(notBuilt);
+      });
+
+      it.each(['src/cli.ts', 'package.json'])(
+        'builds when %s has changed since the last build',
+        async (file) => {
+          await touch(quick, '2100-01-01', file);
+          expect(await command(quick)).toMatchObject(built);
+        },
+      );
+
+      it('runs the build when the packages were replaced by those for production, and says what to do when it is too old', async () => {
+        await rm(join(quick, 'node_modules'));
+        await mkdir(join(quick, 'node_modules'));
+        await writeFile(join(quick, 'node_modules/.package-lock.json'), '{}');
+        const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
+        const call = () => finished(runProgram(join(quick, 'plant-store'), [], { PATH: path }));
+        expect(await call()).toEqual({ ...notBuilt, stdout: 'a result\n' });
+        await touch(quick, '2010-01-01', 'dist/.complete');
+        expect(await call()).toEqual({
+          exitCode: 1,
+          stdout: '',
+          stderr: `The build in ${quick}/dist is missing or older than src or node_modules. Run: npm ci && npm run build\n`,
+        });
+      });
+
+      it('keeps compiled code where no other user can replace it', async () => {
+        await rm(join(quick, 'node_modules'));
+        await mkdir(join(quick, 'node_modules'));
+        const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
+        const env = { PATH: path, NODE_COMPILE_CACHE: undefined! };
+        const call = ['-c', 'umask 000; exec "$0"', join(quick, 'plant-store')];
+        expect(await finished(runProgram('/bin/sh', call, env))).toMatchObject({ exitCode: 0 });
+        for (const dir of ['.cache', '.cache/plant-store', '.cache/plant-store/compiled']) {
+          expect((await stat(join(quick, 'node_modules', dir))).mode & 0o777).toBe(0o700);
+        }
+      });
+
+      it('npm start builds in the same cases, and reports that on standard error, not in the log', async () => {
+        await touch(quick, '2010-01-01', 'dist/.complete');
+        expect(await start(quick)).toEqual({ ...built, stdout: 'the log\n' });
+        expect(await start(quick)).toEqual({ ...notBuilt, stdout: 'the log\n' });
+      });
     });
   });
 });
+
+/** Each file of a folder, with the time of its last change. */
+async function filesIn(folder: string): Promise<Record<string, number>> {
+  const files = await readdir(folder, { recursive: true });
+  const times = files.map(
+    async (file) => [file, (await stat(join(folder, file))).mtimeMs] as const,
+  );
+  return Object.fromEntries(await Promise.all(times));
+}
 
 async function finished(command: Command) {
   const exitCode = await command.exit();

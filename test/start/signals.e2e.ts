@@ -1,12 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import {
-  end,
-  runService,
-  startOn,
-  stop,
-  urlOf,
-  type BuiltService,
-} from '../setup/service/built-service.js';
+import { end, runService, urlOf, type BuiltService } from '../setup/service/built-service.js';
 import { runCommand, type Command, runBefore } from '../setup/service/command.js';
 import { beginPlant, openConnection, readResponses } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
@@ -45,10 +38,22 @@ it('a service handles SIGTERM before its modules are loaded: the first process o
 });
 
 describe('a service', () => {
-  beforeAll(async () => {
-    service = await startOn(beside.proxy.url);
+  let command: Command;
+
+  beforeAll(() => {
+    beside.proxy.cut();
+    command = runService({ DATABASE_URL: beside.proxy.url });
   });
-  afterAll(() => end(service.command));
+  afterAll(() => end(command));
+
+  it('that waits for the database continues at SIGUSR1 and SIGUSR2', async () => {
+    await command.waitFor(/Waiting for the database/);
+    const { stderr } = command;
+    for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) command.process.kill(signal);
+    beside.proxy.restore();
+    service = { command, url: await urlOf(command) };
+    expect(command.stderr).toBe(stderr);
+  });
 
   it.each(['SIGUSR1', 'SIGUSR2'] as const)(
     'continues at %s, and opens no debugger',
@@ -79,18 +84,13 @@ describe('a service', () => {
   });
 });
 
-const waiting: [string, (databaseUrl: string) => Command][] = [
-  ['a service', (DATABASE_URL) => runService({ DATABASE_URL })],
-  ['a command', (DATABASE_URL) => runCommand(['dist/cli.js', 'migrate'], { DATABASE_URL })],
-];
-it.each(waiting)('%s that waits for the database continues at them, too', async (kind, run) => {
+it('a command that waits for the database continues at SIGUSR1 and SIGUSR2, too', async () => {
   beside.proxy.cut();
-  const command = run(beside.proxy.url);
+  const command = runCommand(['dist/cli.js', 'migrate'], { DATABASE_URL: beside.proxy.url });
   await command.waitFor(/Waiting for the database/);
   const { stderr } = command;
   for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) command.process.kill(signal);
   beside.proxy.restore();
-  if (kind === 'a command') expect(await command.exit()).toBe(0);
-  else await stop({ command, url: await urlOf(command) });
+  expect(await command.exit()).toBe(0);
   expect(command.stderr).toBe(stderr);
 });

@@ -2,10 +2,12 @@ import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { end, runService, stopUnderLoad, urlOf } from '../setup/service/built-service.js';
-import { createToken } from '../setup/service/tokens.js';
+import { readConfig } from '../../src/config/config.js';
+import { prepareDatabase } from '../../src/database/prepare-database.js';
+import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
 import { startCollector } from '../operations/collector.js';
+import { runInProcess } from '../setup/service/cli.js';
 import { runBefore, runProgram, type Command } from '../setup/service/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
@@ -32,12 +34,12 @@ const STOP_GRACE_MS = 5000;
  * Stops the intervals of a service that last a second or longer, and lets a second pass at each SIGUSR2. The interval at
  * which the log is written is shorter.
  */
-const SECONDS_PASS = runBefore(`
+const SECONDS_PASS = `
   const start = setInterval;
   globalThis.setInterval = (callback, milliseconds) => {
     if (milliseconds < 1000) return start(callback, milliseconds);
     if (milliseconds === 1000) process.on('SIGUSR2', callback);
-  };`);
+  };`;
 
 /** The primary replaces workers at once, whatever delay it chose. */
 const NO_DELAYS = runBefore(`
@@ -49,21 +51,21 @@ const NO_DELAYS = runBefore(`
   }`);
 
 /** The time of the workers to stop is over at SIGUSR2. */
-const STOP_TIME_ENDS = runBefore(`
-  const start = setTimeout;
+const STOP_TIME_ENDS = `
+  const startStopTimeout = setTimeout;
   globalThis.setTimeout = (callback, milliseconds, ...args) => {
-    if (milliseconds !== ${STOP_MS + STOP_GRACE_MS}) return start(callback, milliseconds, ...args);
+    if (milliseconds !== ${STOP_MS + STOP_GRACE_MS}) return startStopTimeout(callback, milliseconds, ...args);
     process.on('SIGUSR2', callback);
-  };`);
+  };`;
 
-/** The time of the primary to respond to a worker is over at SIGUSR2. */
-const SCRAPE_TIME_ENDS = runBefore(`
-  const start = setTimeout;
+/** The time of the primary to respond to a worker is over at SIGWINCH. */
+const SCRAPE_TIME_ENDS = `
+  const startTimeout = setTimeout;
   globalThis.setTimeout = (callback, milliseconds, ...args) => {
-    if (milliseconds !== 3000) return start(callback, milliseconds, ...args);
-    process.on('SIGUSR2', callback);
-    return start(() => undefined, milliseconds);
-  };`);
+    if (milliseconds !== 3000) return startTimeout(callback, milliseconds, ...args);
+    process.on('SIGWINCH', callback);
+    return startTimeout(() => undefined, milliseconds);
+  };`;
 
 interface Service {
   readonly command: Command;
@@ -81,7 +83,9 @@ const resources = useResources();
 beforeAll(async () => {
   database = await openTestDatabase();
   proxy = await startDatabaseProxy(database.url);
-  token = await createToken(database.url);
+  await prepareDatabase({ ...readConfig({}).database, url: database.url }, () => undefined);
+  const env = { DATABASE_URL: database.url };
+  token = (await runInProcess(['token', 'create', 'test'], env)).stdout.trim();
 });
 afterEach(() => stopLoads());
 afterAll(async () => {
@@ -289,40 +293,18 @@ describeOnLinux('several workers', () => {
   });
 });
 
-describeOnLinux('several workers with a collector', () => {
-  it('each send the traces of their requests, the last ones when they stop', async () => {
-    const collector = await startCollector();
-    resources.defer(() => collector.close());
-    const service = await start({
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      DATABASE_TIMEOUT_MS: '20000',
-      SHUTDOWN_TIMEOUT_MS: NEVER_MS,
-    });
-    const traceIds = ['1'.repeat(32), '2'.repeat(32)];
-    for (const [i, socket] of (await connectToBoth(service)).entries()) {
-      socket.write(`GET /health/live HTTP/1.1\r\nHost: x\r\n${traceparent(traceIds[i]!)}\r\n\r\n`);
-      expect(await readResponses(socket, 1)).toMatchObject([{ status: 200 }]);
-    }
-    const [inFlight] = await connectToBoth(service);
-    const traceOfLast = '4'.repeat(32);
-    await beginPlant(inFlight, token, bodyOf(4000), [traceparent(traceOfLast)]);
-    service.command.process.kill('SIGTERM');
-    await refusesConnections(service.port);
-    inFlight.write(bodyOf(4000));
-    expect(await readResponses(inFlight)).toMatchObject([{ status: 200 }]);
-    expect(await service.command.exit()).toBe(0);
-    expect(collector.spans.map(({ traceId }) => traceId)).toEqual(expect.arrayContaining(traceIds));
-    const last = collector.spans.filter(({ traceId }) => traceId === traceOfLast);
-    expect(last.map(({ name }) => name)).toContain('POST /plants');
-  });
-});
-
 describeOnLinux('several workers whose time the test holds', () => {
-  it('send their metrics to the primary once a second', async () => {
-    const service = await start({
-      ...SECONDS_PASS,
+  let service: Service;
+
+  beforeAll(async () => {
+    service = await start({
+      ...runBefore(`${SECONDS_PASS}${SCRAPE_TIME_ENDS}${STOP_TIME_ENDS}`),
       DATABASE_TIMEOUT_MS: '20000',
+      SHUTDOWN_TIMEOUT_MS: String(STOP_MS),
     });
+  });
+
+  it('send their metrics to the primary once a second', async () => {
     const sockets = await connectToBoth(service);
     expect(await post(service.url, '{"id":3000,"name":"a"}')).toBe(200);
     const workers = await childrenOf(service.pid);
@@ -334,23 +316,33 @@ describeOnLinux('several workers whose time the test holds', () => {
     // The gauges stand still between two seconds, and the last one may have shown a connection that was still busy.
     const passing = setInterval(passSecond, 10);
     await untilIdleAt(service.url).finally(() => clearInterval(passing));
-    await stopUnderLoad(service);
   });
 
   it('refuse scrapes when the primary does not respond in time, and not when it responds again', async () => {
-    const service = await start(SCRAPE_TIME_ENDS);
     const workers = await childrenOf(service.pid);
     const sockets = await connectToBoth(service);
     process.kill(service.pid, 'SIGSTOP');
     for (const socket of sockets) socket.write(METRICS);
     // The responses to these requests show that the workers have read what was sent before.
     for (const socket of await connectToBoth(service)) socket.destroy();
-    for (const pid of workers) process.kill(pid, 'SIGUSR2');
+    for (const pid of workers) process.kill(pid, 'SIGWINCH');
     for (const socket of sockets) {
       expect(await readResponses(socket, 1)).toMatchObject([{ status: 503, body: OVERLOADED }]);
     }
     process.kill(service.pid, 'SIGCONT');
     for (const socket of sockets) await expect(scrape(socket)).resolves.not.toEqual([]);
+  });
+
+  it('are killed when one of them hangs beyond all timeouts', async () => {
+    const workers = await childrenOf(service.pid);
+    process.kill(workers[0]!, 'SIGSTOP');
+    service.command.process.kill('SIGTERM');
+    await until(() => !isRunning(workers[1]!));
+    expect(workers.filter(isRunning)).toEqual([workers[0]]);
+    service.command.process.kill('SIGUSR2');
+    await service.command.waitFor(/Workers that did not stop in time are killed/);
+    expect(await service.command.exit()).toBe(0);
+    expect(workers.filter(isRunning)).toEqual([]);
   });
 });
 
@@ -377,47 +369,45 @@ describeOnLinux('several workers that stop', () => {
     expect(service.command.stdout).not.toContain('the primary is gone');
   });
 
-  it('send the responses to the requests in flight, and end, when the primary is killed', async () => {
-    const service = await start({ SHUTDOWN_DELAY_MS: NEVER_MS });
-    const sockets = await connectToBoth(service);
-    await begin(sockets);
-    service.command.process.kill('SIGKILL');
-    await refusesConnections(service.port);
-    await expectFinished(sockets);
-    await service.command.exit();
-    expect(service.command.stdout.match(/This worker stops: the primary is gone\./g)).toHaveLength(
-      2,
-    );
-  });
-
-  it('refuse scrapes at once, also those that wait for the primary, when it is killed', async () => {
-    const service = await start({ SHUTDOWN_TIMEOUT_MS: NEVER_MS });
+  it('send the responses to the requests in flight, refuse scrapes at once, also those that wait for it, send their last traces, and end, when the primary is killed', async () => {
+    const collector = await startCollector();
+    resources.defer(() => void collector.server.close());
+    const service = await start({
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      SHUTDOWN_DELAY_MS: NEVER_MS,
+      SHUTDOWN_TIMEOUT_MS: NEVER_MS,
+    });
     const [waiting, later] = await connectToBoth(service);
+    const inFlight = await connectToBoth(service);
+    const traceIds = ['1'.repeat(32), '2'.repeat(32)];
+    for (const [id, socket] of inFlight.entries()) {
+      await beginPlant(socket, token, bodyOf(id), [traceparent(traceIds[id]!)]);
+    }
     process.kill(service.pid, 'SIGSTOP');
     waiting.write(METRICS);
     later.write(METRICS.slice(0, -1));
     // The responses to these requests show that the workers have read what was sent before.
     for (const socket of await connectToBoth(service)) socket.destroy();
     service.command.process.kill('SIGKILL');
-    const refused = { status: 503, headers: { connection: 'close' } };
+    const refused = {
+      status: 503,
+      headers: { connection: 'close' },
+      body: expect.stringContaining('50302'),
+    };
     expect(await readResponses(waiting)).toMatchObject([refused]);
-    await service.command.waitFor(/(the primary is gone[^]*){2}/);
+    await service.command.waitFor(/(This worker stops: the primary is gone\.[^]*){2}/);
     later.write(METRICS.slice(-1));
     expect(await readResponses(later)).toMatchObject([refused]);
+    await refusesConnections(service.port);
+    await expectFinished(inFlight);
     await service.command.exit();
-  });
-
-  it('are killed when one of them hangs beyond all timeouts', async () => {
-    const service = await start({ ...STOP_TIME_ENDS, SHUTDOWN_TIMEOUT_MS: String(STOP_MS) });
-    const workers = await childrenOf(service.pid);
-    process.kill(workers[0]!, 'SIGSTOP');
-    service.command.process.kill('SIGTERM');
-    await until(() => !isRunning(workers[1]!));
-    expect(workers.filter(isRunning)).toEqual([workers[0]]);
-    service.command.process.kill('SIGUSR2');
-    await service.command.waitFor(/Workers that did not stop in time are killed/);
-    expect(await service.command.exit()).toBe(0);
-    expect(workers.filter(isRunning)).toEqual([]);
+    expect(service.command.stdout.match(/This worker stops: the primary is gone\./g)).toHaveLength(
+      2,
+    );
+    for (const id of traceIds) {
+      const spans = collector.spans.filter(({ traceId }) => traceId === id);
+      expect(spans.map(({ name }) => name)).toContain('POST /plants');
+    }
   });
 
   it('stop gracefully while they start', async () => {

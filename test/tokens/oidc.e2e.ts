@@ -1,5 +1,4 @@
-import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
-import { generateKeyPair, SignJWT } from 'jose';
+import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { holdClock } from '../setup/time/clock.js';
 import { AUDIENCE, startIssuer, type Issuer } from './issuer.js';
@@ -44,84 +43,21 @@ describe('access tokens of an identity provider', () => {
     expect(await postWith(service.token)).toMatchObject({ status: 200 });
   });
 
-  it.each<[string, Record<string, unknown>]>([
-    ['several audiences, including the configured one', { aud: ['other', AUDIENCE] }],
-    ['times a few seconds in the future', { nbf: NOW + 3, iat: NOW + 3 }],
-  ])('are accepted with %s', async (_kind, changes) => {
-    expect(await postWith(await issuer.sign(changes))).toMatchObject({ status: 200 });
-  });
-
+  // All other claims and headers are those of jwt-verifier.spec.ts.
   it.each<[string, Record<string, unknown>]>([
     ['of another audience', { aud: 'other' }],
-    ['of no audience', { aud: undefined }],
-    ['of another issuer', { iss: 'https://example.org' }],
     ['that expired', { exp: NOW - 60 }],
-    ['that never expires', { exp: undefined }],
-    ['that is not valid yet', { nbf: NOW + 60 }],
-    ['that was issued in the future', { iat: NOW + 60 }],
-    ['that does not say when it was issued', { iat: undefined }],
-    ['whose subject is empty', { sub: '' }],
-    ['whose subject is an object', { sub: { a: 1 } }],
-    ['whose client is not a string', { client_id: false }],
-    ['without an id', { jti: undefined }],
-    ['without a subject', { sub: undefined }],
-    ['without a client', { client_id: undefined }],
   ])('are refused if they are signed for a token %s', async (_kind, changes) => {
     await expectRefused(await issuer.sign(changes));
-  });
-
-  it.each<[string, Record<string, unknown>]>([
-    ['an ID token', { typ: 'JWT' }],
-    ['no type', { typ: undefined }],
-    ['an unknown key', { kid: 'other' }],
-    ['an extension that must be understood', { crit: ['x'], x: 1 }],
-  ])('are refused with the header of %s', async (_kind, header) => {
-    // jose refuses to sign such a header, so the signature belongs to another one.
-    const [, payload, signature] = (await issuer.sign()).split('.');
-    const { kid } = issuer.publicJwk;
-    await expectRefused(
-      `${encode({ alg: 'RS256', typ: 'at+jwt', kid, ...header })}.${payload}.${signature}`,
-    );
   });
 
   it('are refused if they are ID tokens, even with a valid signature', async () => {
     await expectRefused(await issuer.sign({}, { typ: 'JWT' }));
   });
 
-  it.each(['none', 'None', 'NONE', ''])('are refused with the algorithm %j', async (alg) => {
-    const [, payload, signature] = (await issuer.sign()).split('.');
-    await expectRefused(`${encode({ alg, typ: 'at+jwt' })}.${payload}.`);
-    await expectRefused(`${encode({ alg, typ: 'at+jwt' })}.${payload}.${signature}`);
-  });
-
-  it('are refused if the public key was used as a shared secret', async () => {
+  it('are refused without a signature', async () => {
     const [, payload] = (await issuer.sign()).split('.');
-    const pem = createPublicKey({ key: issuer.publicJwk, format: 'jwk' })
-      .export({ type: 'spki', format: 'pem' })
-      .toString();
-    const head = encode({ alg: 'HS256', typ: 'at+jwt', kid: issuer.publicJwk.kid });
-    for (const secret of [pem, JSON.stringify(issuer.publicJwk), issuer.publicJwk.n!]) {
-      const signature = createHmac('sha256', secret)
-        .update(`${head}.${payload}`)
-        .digest('base64url');
-      await expectRefused(`${head}.${payload}.${signature}`);
-    }
-  });
-
-  it('are refused if signed with a key of the sender, even if the header contains or names a key', async () => {
-    const { privateKey } = await generateKeyPair('RS256');
-    const [, payload] = (await issuer.sign()).split('.');
-    const claims = JSON.parse(Buffer.from(payload!, 'base64url').toString()) as Record<
-      string,
-      unknown
-    >;
-    for (const extra of [{}, { jwk: issuer.publicJwk }, { jku: 'http://127.0.0.1:1/keys' }]) {
-      await expectRefused(
-        await new SignJWT(claims)
-          .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: issuer.publicJwk.kid!, ...extra })
-          .sign(privateKey),
-      );
-    }
+    await expectRefused(`${encode({ alg: 'none', typ: 'at+jwt' })}.${payload}.`);
   });
 
   it('are refused if any part was changed', async () => {
@@ -140,8 +76,8 @@ describe('an identity provider', () => {
   const advance = holdClock();
 
   /** The service waits for a second between two requests to the issuer. */
-  const rotateKey = async (algorithm?: string) => {
-    await issuer.rotateKey(algorithm);
+  const rotateKey = async () => {
+    await issuer.rotateKey();
     await advance(1000);
   };
 
@@ -182,22 +118,6 @@ describe('an identity provider', () => {
 
   it('may change its key: the next token is accepted', async () => {
     await rotateKey();
-    expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
-  });
-
-  it.each([
-    'RS384',
-    'RS512',
-    'PS256',
-    'PS384',
-    'PS512',
-    'ES256',
-    'ES384',
-    'ES512',
-    'EdDSA',
-    'Ed25519',
-  ])('may sign with %s', async (algorithm) => {
-    await rotateKey(algorithm);
     expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
   });
 });

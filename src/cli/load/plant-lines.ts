@@ -25,15 +25,17 @@ const LINE_FEED = 0x0a;
  * Reads plants from CSV, as spreadsheets, databases and `plants export` write it, or from NDJSON. No id is ever read as a number.
  *
  * @param name of the file, for messages
+ * @param maxLength of a line and of a plant in bytes
  * @returns nothing if the text is empty, or a header alone
  * @throws CommandError when the text is neither, or no UTF-8
  */
 export async function* readPlantLines(
   bytes: AsyncIterable<Buffer>,
   name: string,
+  maxLength = MAX_LINE_LENGTH,
 ): AsyncGenerator<PlantLine> {
   try {
-    const blocks = readWholeLines(bytes);
+    const blocks = readWholeLines(bytes, maxLength);
     let head = Buffer.alloc(0);
     while (head.toString().trim() === '') {
       const next = await blocks.next();
@@ -41,7 +43,9 @@ export async function* readPlantLines(
       head = Buffer.concat([head, next.value]);
     }
     const all = concatenate(head, blocks);
-    yield* head.toString().trimStart().startsWith('{') ? readJsonLines(all) : readCsv(all);
+    yield* head.toString().trimStart().startsWith('{')
+      ? readJsonLines(all)
+      : readCsv(all, maxLength);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     throw new CommandError(`${name}: ${error.message}`, { cause: error });
@@ -49,7 +53,10 @@ export async function* readPlantLines(
 }
 
 /** Without the check for UTF-8, names in another encoding would be stored with replacement characters. */
-async function* readWholeLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+async function* readWholeLines(
+  bytes: AsyncIterable<Buffer>,
+  maxLength: number,
+): AsyncGenerator<Buffer, void> {
   let line = 1;
   let rest = Buffer.alloc(0);
   for await (const chunk of bytes) {
@@ -62,7 +69,7 @@ async function* readWholeLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buf
       rest = Buffer.alloc(0);
     }
     rest = Buffer.concat([rest, chunk.subarray(length)]);
-    if (rest.length > MAX_LINE_LENGTH) throw new CommandError(`Line ${line} is too long.`);
+    if (rest.length > maxLength) throw new CommandError(`Line ${line} is too long.`);
   }
   if (!isUtf8(rest)) throw notUtf8(rest, line);
   yield rest;
@@ -103,7 +110,10 @@ async function* readJsonLines(blocks: AsyncIterable<Buffer>): AsyncGenerator<Pla
 /** null: the value is left out. */
 type Values = (string | null)[];
 
-async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine> {
+async function* readCsv(
+  blocks: AsyncIterable<Buffer>,
+  maxLength: number,
+): AsyncGenerator<PlantLine> {
   let header: string[] | undefined;
   let isHeaderQuoted = false;
   /** Carriage returns inside values, each of which csv-parse counts as a line. */
@@ -116,7 +126,7 @@ async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine
     record_delimiter: ['\r\n', '\n'],
     relax_column_count: true,
     skip_empty_lines: true,
-    max_record_size: MAX_LINE_LENGTH,
+    max_record_size: maxLength,
     cast: (value, { quoting }) => {
       if (header === undefined) isHeaderQuoted ||= quoting;
       return isLeftOut(value, quoting, isHeaderQuoted) ? null : value;

@@ -1,7 +1,7 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
-import { METRICS_TOKEN, metricAt } from './metrics.js';
+import { METRICS_TOKEN, metricIn, readMetrics } from './metrics.js';
 import { untilNothingHeld } from '../time/until.js';
 
 /** The gauges that are 0 while no request is in flight, with the state that counts where a gauge has several. */
@@ -19,7 +19,7 @@ const GAUGES: readonly (readonly [name: string, state?: string])[] = [
  * @throws Error that names what is still held
  */
 export function untilIdle(app: NestExpressApplication): Promise<void> {
-  return untilGaugesAreZero(async (name, state) => {
+  return untilGaugesAreZero(() => async (name, state) => {
     // A service that has stopped has no pool any more.
     if (name.includes('_database_') && !app.get(DataSource).isInitialized) return 0;
     const { values } = await app.get(Registry).getSingleMetric(name)!.get();
@@ -33,14 +33,18 @@ export function untilIdle(app: NestExpressApplication): Promise<void> {
  * @param token may read the metrics; METRICS_TOKEN by default
  */
 export function untilIdleAt(url: string, token = METRICS_TOKEN): Promise<void> {
-  return untilGaugesAreZero((name, state) => metricAt(url, name, { state, token }));
+  return untilGaugesAreZero(async () => {
+    const metrics = await readMetrics(url, token);
+    return (name, state) => metricIn(metrics, name, state);
+  });
 }
 
-/** @param valueOf returns undefined for a gauge that does not exist */
-function untilGaugesAreZero(
-  valueOf: (name: string, state?: string) => Promise<number | undefined>,
-): Promise<void> {
+/** The value of a gauge; undefined for one that does not exist. */
+type ValueOf = (name: string, state?: string) => number | undefined | Promise<number | undefined>;
+
+function untilGaugesAreZero(read: () => ValueOf | Promise<ValueOf>): Promise<void> {
   return untilNothingHeld(async () => {
+    const valueOf = await read();
     const held: string[] = [];
     for (const [name, state] of GAUGES) {
       const value = await valueOf(name, state);

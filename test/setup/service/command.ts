@@ -7,7 +7,10 @@ import type { Readable } from 'node:stream';
 export const ROOT = process.cwd();
 
 /** Programs start a quarter faster with the code that V8 compiled for an earlier one. */
-const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/plant-store/compiled');
+export const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/plant-store/compiled');
+
+/** As ./plant-store passes it: a start takes a tenth less processor time. */
+export const NODE_OPTION = '--preserve-symlinks';
 
 /** Where each process writes which lines it ran, if coverage is measured. */
 const COVERAGE = process.env['NODE_V8_COVERAGE'];
@@ -38,7 +41,7 @@ export function runCommand(
   env: Record<string, string> = {},
   cwd = ROOT,
 ): Command {
-  return runProgram(process.execPath, [join(ROOT, script!), ...args], env, cwd);
+  return runProgram(process.execPath, [NODE_OPTION, join(ROOT, script!), ...args], env, cwd);
 }
 
 /** @returns environment variables with which a command, and each process that it starts, runs a script before its own */

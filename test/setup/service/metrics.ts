@@ -20,8 +20,17 @@ export async function metricAt(
   name: string,
   { state, token = METRICS_TOKEN }: { state?: string | undefined; token?: string } = {},
 ): Promise<number | undefined> {
+  return metricIn(await readMetrics(url, token), name, state);
+}
+
+/** Reads all metrics of a service. */
+export async function readMetrics(url: string, token: string): Promise<string> {
   const headers = { authorization: `Bearer ${token}` };
-  const metrics = await (await fetchDocumented(`${url}/metrics`, { headers })).text();
+  return (await fetchDocumented(`${url}/metrics`, { headers })).text();
+}
+
+/** @returns undefined if there is no such metric */
+export function metricIn(metrics: string, name: string, state?: string): number | undefined {
   const series = state === undefined ? name : `${name}{state="${state}"}`;
   const line = metrics.split('\n').find((it) => it.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length));

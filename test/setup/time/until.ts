@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
+/** The pause grows from the first to the second: looking costs processor time, which what is waited for needs. */
 const PAUSE_MS = 5;
+const MAX_PAUSE_MS = 50;
 
 /** A busy machine needs several seconds to end what an idle one ends at once. */
 const LIMIT_MS = 20_000;
@@ -11,7 +13,9 @@ const LIMIT_MS = 20_000;
  */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   // Without a reference, the loop of a test that failed does not keep the process alive.
-  while (!(await condition())) await delay(PAUSE_MS, undefined, { ref: false });
+  for (let pause = PAUSE_MS; !(await condition()); pause = Math.min(pause * 1.5, MAX_PAUSE_MS)) {
+    await delay(pause, undefined, { ref: false });
+  }
 }
 
 /**

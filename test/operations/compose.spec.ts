@@ -1,0 +1,253 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { settings } from '../../src/config/config.js';
+import { ROOT } from '../setup/service/command.js';
+
+const textOf = (file: string) => readFileSync(join(ROOT, file), 'utf8');
+const read = (file: string): unknown => parse(textOf(file), { merge: true });
+
+const defaultOf = (name: 'DATABASE_TIMEOUT_MS' | 'SHUTDOWN_DELAY_MS' | 'SHUTDOWN_TIMEOUT_MS') =>
+  settings.shape[name].parse(undefined);
+
+/** The last second each for the database and the traces: see docs/limits.md. */
+const CLOSING_MS = 2000;
+
+/** @param text such as `20s` */
+const millisecondsOf = (text: string) => Number(/^(\d+)s$/.exec(text)![1]) * 1000;
+
+interface ComposeService {
+  image: string;
+  entrypoint?: string[];
+  command?: string[];
+  profiles?: string[];
+  environment: Record<string, string>;
+  depends_on?: Record<string, { condition: string }>;
+  deploy: { replicas: number };
+  restart: string;
+  stop_grace_period: string;
+  ports?: string[];
+  volumes: string[];
+}
+
+const compose = read('docker-compose.yml') as {
+  services: Record<string, ComposeService>;
+  volumes: Record<string, unknown>;
+};
+const { services } = compose;
+const plantStores = Object.entries(services).filter(
+  ([, { image, command }]) => image === 'plant-store' && command === undefined,
+);
+
+/** The service for whose end another one waits. */
+const dependencyOf = ({ depends_on }: ComposeService) => services[Object.keys(depends_on!)[0]!]!;
+
+const databaseUrlOf = ({ environment }: ComposeService) => environment['DATABASE_URL']!;
+
+/** The user, the host and the database of an address. A password from a variable of Compose would not be escaped there. */
+const URL_PARTS = /^postgres:\/\/(\w+)@([\w-]+):5432\/(\w+)$/;
+
+/** The ports on which the containers of an image listen. */
+const PORTS: Readonly<Record<string, string>> = {
+  'plant-store': String(settings.shape.PORT.parse(undefined)),
+  nginx: /listen (\d+);/.exec(textOf('deploy/proxy/nginx.conf'))![1]!,
+  // Their defaults.
+  'prom/prometheus': '9090',
+  'grafana/grafana': '3000',
+};
+const portOf = ({ image }: ComposeService) => PORTS[image.split(':')[0]!];
+
+/** The folder of a container in which a service has a folder of this machine or a volume. */
+const mountOf = (service: string, source: string) =>
+  services[service]!.volumes.map((it) => it.split(':')).find(([from]) => from === source)?.[1];
+
+describe('the Compose file', () => {
+  it('opens ports for this machine only', () => {
+    const ports = Object.values(services).flatMap((service) => service.ports ?? []);
+    expect(ports).not.toEqual([]);
+    expect(ports).toEqual(ports.map(() => expect.stringMatching(/^127\.0\.0\.1:\d+:\d+$/)));
+  });
+
+  it.each([
+    ['plant-store', '3000', undefined],
+    ['proxy', '8080', 'scale'],
+    ['plant-store-sharded', '3002', 'sharded'],
+    ['grafana', '3001', 'observability'],
+    ['prometheus', '9090', 'observability'],
+  ])('opens the port of %s at %s', (name, port, profile) => {
+    const service = services[name]!;
+    expect(service.profiles).toEqual(profile && [profile]);
+    expect(service.ports).toEqual([`127.0.0.1:${port}:${portOf(service)}`]);
+  });
+
+  it('starts the proxy with its own script and configuration', () => {
+    const { entrypoint } = services['proxy']!;
+    expect(entrypoint).toEqual(['/bin/sh', `${mountOf('proxy', './deploy/proxy')}/start`]);
+  });
+
+  it('gives the proxy and all instances the same BODY_LIMIT, by default that of the service', () => {
+    const limits = [services['proxy']!, ...plantStores.map(([, service]) => service)].map(
+      ({ environment }) => environment['BODY_LIMIT']!,
+    );
+    const [, limit] = /^\$\{BODY_LIMIT:-(\w+)\}$/.exec(limits[0]!)!;
+    expect(new Set(limits).size).toBe(1);
+    const { BODY_LIMIT } = settings.shape;
+    expect(BODY_LIMIT.parse(limit)).toBe(BODY_LIMIT.parse(undefined));
+    expect(textOf('deploy/proxy/start')).toContain(`\${BODY_LIMIT:-${limit}}`);
+    expect(`${/client_max_body_size (\w+);/.exec(textOf('deploy/proxy/nginx.conf'))![1]}b`).toBe(
+      limit,
+    );
+  });
+
+  it('starts every service again when it ends, except those for whose end others wait', () => {
+    const completed = Object.values(services).flatMap(({ depends_on }) =>
+      Object.entries(depends_on ?? {})
+        .filter(([, { condition }]) => condition === 'service_completed_successfully')
+        .map(([name]) => name),
+    );
+    expect(Object.entries(services).map(([name, { restart }]) => [name, restart])).toEqual(
+      Object.keys(services).map((name) => [
+        name,
+        completed.includes(name) ? 'no' : 'unless-stopped',
+      ]),
+    );
+  });
+
+  it('trusts a proxy in exactly the instances that only the proxy reaches', () => {
+    const [, behind] = /server ([\w-]+):3000 resolve/.exec(textOf('deploy/proxy/nginx.conf'))!;
+    expect(services[behind!]).not.toHaveProperty('ports');
+    expect(
+      plantStores.map(([name, { environment }]) => [name, environment['TRUSTED_PROXY_HOPS']]),
+    ).toEqual(plantStores.map(([name]) => [name, name === behind ? '1' : undefined]));
+  });
+
+  it.each(plantStores)('starts %s when its migration has succeeded', (_, { depends_on }) => {
+    const [[migration, { condition }]] = Object.entries(depends_on!) as [
+      [string, { condition: string }],
+    ];
+    expect(services[migration]!.command!.slice(0, 2)).toEqual(['./plant-store', 'migrate']);
+    expect(condition).toBe('service_completed_successfully');
+  });
+
+  it.each(plantStores)('leads %s to the database that its migration prepares', (_, service) => {
+    expect(databaseUrlOf(service)).toBe(databaseUrlOf(dependencyOf(service)));
+  });
+
+  it.each(plantStores)('leads %s to a server that was made for its user', (_, service) => {
+    const [, user, host, database] = URL_PARTS.exec(databaseUrlOf(service))!;
+    const { environment } = services[host!]!;
+    expect(environment['POSTGRES_USER']).toBe(user);
+    expect(environment['POSTGRES_DB']).toBe(database);
+    const asksForPassword = environment['POSTGRES_HOST_AUTH_METHOD'] !== 'trust';
+    const password = service.environment['PGPASSWORD'];
+    if (asksForPassword) expect(environment['POSTGRES_PASSWORD']).toBe(password);
+    expect(dependencyOf(service).environment['PGPASSWORD']).toBe(password);
+  });
+
+  it.each(plantStores)('gives %s the time that it needs to stop', (_, service) => {
+    const needed = defaultOf('SHUTDOWN_DELAY_MS') + defaultOf('SHUTDOWN_TIMEOUT_MS') + CLOSING_MS;
+    expect(service.environment).not.toHaveProperty('SHUTDOWN_TIMEOUT_MS');
+    expect(millisecondsOf(service.stop_grace_period)).toBeGreaterThan(needed);
+  });
+
+  it('keeps the plants in a volume, which remains without the container', () => {
+    expect(mountOf('postgres', 'postgres-data')).toBe('/var/lib/postgresql');
+    expect(compose.volumes).toHaveProperty('postgres-data');
+  });
+
+  describe('on Citus', () => {
+    const migration = dependencyOf(services['plant-store-sharded']!);
+    const [, , coordinator] = URL_PARTS.exec(databaseUrlOf(migration))!;
+    const servers = Object.entries(services)
+      .filter(([, { image, command }]) => image.startsWith('citusdata/') && command === undefined)
+      .map(([name]) => name);
+
+    it('distributes the plants', () => {
+      expect(migration.command).toEqual(['./plant-store', 'migrate', '--distribute']);
+    });
+
+    it('adds all workers to the coordinator when they are there', () => {
+      expect(servers.length).toBeGreaterThan(1);
+      const { command, environment, depends_on } = dependencyOf(migration);
+      expect(environment['PGHOST']).toBe(coordinator);
+      const added = [...command!.join('\n').matchAll(/citus_(?:set|add)_\w+\('([^']+)'/g)];
+      expect(added.map(([, name]) => name)).toEqual(servers);
+      expect(depends_on).toEqual(
+        Object.fromEntries(servers.map((name) => [name, { condition: 'service_healthy' }])),
+      );
+    });
+  });
+
+  it('has a proxy that waits longer than a request may take', () => {
+    const [, timeout] = /proxy_read_timeout (\w+);/.exec(textOf('deploy/proxy/nginx.conf'))!;
+    // Six for a token that waits for others and then for its own statements: see docs/limits.md.
+    expect(millisecondsOf(timeout!)).toBeGreaterThan(6 * defaultOf('DATABASE_TIMEOUT_MS'));
+  });
+});
+
+describe('the monitoring of the Compose file', () => {
+  const prometheus = read('deploy/prometheus/prometheus.yml') as {
+    global: { scrape_interval: string };
+    rule_files: string[];
+    scrape_configs: [
+      {
+        job_name: string;
+        authorization: { credentials_file: string };
+        dns_sd_configs: [{ names: string[]; port: number }];
+      },
+    ];
+  };
+  const [job] = prometheus.scrape_configs;
+
+  it('evaluates the alerts, which look at the job of Prometheus', () => {
+    expect(prometheus.rule_files).toEqual(['alerts.yml']);
+    expect(mountOf('prometheus', './deploy/prometheus')).toBe('/etc/prometheus');
+    const jobs = textOf('deploy/prometheus/alerts.yml').matchAll(/\bjob="([^"]*)"/g);
+    expect([...new Set([...jobs].map(([, name]) => name))]).toEqual([job.job_name]);
+  });
+
+  it('reads the metrics of all instances on Postgres, at the port on which they listen', () => {
+    const [{ names, port }] = job.dns_sd_configs;
+    const instances = plantStores.filter(([, { profiles }]) => !profiles?.includes('sharded'));
+    expect(names).toEqual(instances.map(([name]) => name));
+    expect(port).toBe(settings.shape.PORT.parse(undefined));
+  });
+
+  it('needs no secret of Compose, which would be a warning, or a folder, for those who do not make its file', () => {
+    expect(compose).not.toHaveProperty('secrets');
+  });
+
+  it('passes the hash of the token for metrics on to all instances', () => {
+    const hashes = plantStores.map(([name, { environment }]) => [
+      name,
+      environment['METRICS_TOKEN_SHA256'],
+    ]);
+    expect(hashes).toEqual(plantStores.map(([name]) => [name, '${METRICS_TOKEN_SHA256:-}']));
+  });
+
+  it('reads the metrics twice, at least, in the shortest window of an alert', () => {
+    // rate() needs two values.
+    const windows = textOf('deploy/prometheus/alerts.yml').matchAll(/\[(\d+)m\]/g);
+    const shortest = Math.min(...[...windows].map(([, minutes]) => Number(minutes) * 60_000));
+    expect(millisecondsOf(prometheus.global.scrape_interval)).toBeLessThanOrEqual(shortest / 2);
+  });
+
+  it('has Prometheus as the source of the dashboard', () => {
+    const { datasources } = read('deploy/grafana/provisioning/datasources/prometheus.yml') as {
+      datasources: [{ url: string }];
+    };
+    const { hostname, port } = new URL(datasources[0].url);
+    expect(hostname).toBe('prometheus');
+    expect(port).toBe(portOf(services[hostname]!));
+  });
+
+  it('shows the dashboard', () => {
+    const provisioning = 'deploy/grafana/provisioning';
+    const { providers } = read(`${provisioning}/dashboards/plant-store.yml`) as {
+      providers: [{ options: { path: string } }];
+    };
+    expect(mountOf('grafana', './deploy/grafana/dashboards')).toBe(providers[0].options.path);
+    expect(mountOf('grafana', `./${provisioning}`)).toBe('/etc/grafana/provisioning');
+  });
+});

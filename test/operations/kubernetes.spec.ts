@@ -1,0 +1,328 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { settings } from '../../src/config/config.js';
+import { ROOT } from '../setup/service/command.js';
+
+const DIR = join(ROOT, 'deploy/kubernetes');
+const read = (file: string): unknown => parse(readFileSync(join(DIR, file), 'utf8'));
+
+/** The last second each for the database and the traces: see docs/limits.md. */
+const CLOSING_MS = 2000;
+
+/** The memory that docs/limits.md names: of a process at rest, and during a flood of connections. */
+const REST_BYTES = 150e6;
+const FLOOD_BYTES = 500e6;
+
+type Labels = Record<string, string>;
+
+interface Probe {
+  httpGet: { port: string };
+  periodSeconds: number;
+  timeoutSeconds: number;
+  failureThreshold: number;
+}
+
+interface Container {
+  image: string;
+  env: { name: string; value: string }[];
+  ports: { name: string }[];
+  startupProbe: Probe;
+  livenessProbe: Probe;
+  readinessProbe: Probe;
+  resources: Record<'requests' | 'limits', { cpu?: string; memory: string }>;
+}
+
+interface Workload {
+  metadata: { name: string };
+  spec: {
+    replicas?: number;
+    activeDeadlineSeconds: number;
+    selector: { matchLabels: Labels };
+    template: {
+      metadata: { labels: Labels };
+      spec: {
+        terminationGracePeriodSeconds: number;
+        securityContext: { runAsUser: number };
+        containers: [Container];
+      };
+    };
+  };
+}
+
+interface Kustomization {
+  namespace: string;
+  resources: string[];
+  components: string[];
+  images?: unknown;
+  labels: { pairs: Labels; includeTemplates?: boolean }[];
+}
+
+const FOLDERS = ['.', 'migration'];
+const kustomizationOf = (folder: string) =>
+  read(join(folder, 'kustomization.yaml')) as Kustomization;
+
+const deployment = read('deployment.yaml') as Workload;
+const job = read('migration/job.yaml') as Workload;
+const workloads: [string, Workload, string][] = [
+  ['deployment.yaml', deployment, '.'],
+  ['migration/job.yaml', job, 'migration'],
+];
+const containerOf = ({ spec }: Workload) => spec.template.spec.containers[0];
+const [service, migration] = [containerOf(deployment), containerOf(job)];
+const settingOf = ({ env }: Container, name: string) =>
+  Number(env.find((it) => it.name === name)!.value);
+
+/** The labels of a pod. Without includeTemplates, only the objects get those of the kustomization. */
+const podLabels = ({ spec }: Workload, folder: string) =>
+  Object.assign(
+    {},
+    ...kustomizationOf(folder)
+      .labels.filter(({ includeTemplates }) => includeTemplates === true)
+      .map(({ pairs }) => pairs),
+    spec.template.metadata.labels,
+  ) as Labels;
+
+const inPod = (container: object, pod: object = {}) => ({
+  spec: { template: { spec: { containers: [container], ...pod } } },
+});
+
+describe('the Kubernetes files', () => {
+  it.each([
+    [
+      'an outage of the database restarts no pod',
+      'deployment.yaml',
+      inPod({
+        startupProbe: { httpGet: { path: '/health/live' } },
+        livenessProbe: { httpGet: { path: '/health/live' } },
+      }),
+    ],
+    [
+      'a pod that cannot store plants gets no requests',
+      'deployment.yaml',
+      inPod({ readinessProbe: { httpGet: { path: '/health/ready' } } }),
+    ],
+    [
+      'a rolling update never has fewer instances than before',
+      'deployment.yaml',
+      { spec: { strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } } },
+    ],
+    [
+      'the pods of a release are spread over zones and machines',
+      'deployment.yaml',
+      {
+        spec: {
+          template: {
+            spec: {
+              topologySpreadConstraints: [
+                {
+                  topologyKey: 'topology.kubernetes.io/zone',
+                  matchLabelKeys: ['pod-template-hash'],
+                },
+                { topologyKey: 'kubernetes.io/hostname', matchLabelKeys: ['pod-template-hash'] },
+              ],
+            },
+          },
+        },
+      },
+    ],
+    [
+      'the address of a client is the one that the ingress names, and no earlier one',
+      'deployment.yaml',
+      inPod({ env: expect.arrayContaining([{ name: 'TRUSTED_PROXY_HOPS', value: '1' }]) }),
+    ],
+    [
+      'the autoscaler changes the number of pods',
+      'autoscaler.yaml',
+      { spec: { scaleTargetRef: { name: deployment.metadata.name }, minReplicas: 2 } },
+    ],
+    [
+      'nodes are drained one pod at a time, also if it is not ready',
+      'disruption-budget.yaml',
+      { spec: { maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' } },
+    ],
+    [
+      'no pod runs that is not restricted',
+      'namespace.yaml',
+      { metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } } },
+    ],
+    [
+      'the job brings the schema up to date',
+      'migration/job.yaml',
+      inPod({ command: ['./plant-store', 'migrate'] }),
+    ],
+    [
+      'only the ingress controller and Prometheus in its own namespace reach the service',
+      'network-policy.yaml',
+      {
+        spec: {
+          policyTypes: expect.arrayContaining(['Ingress']),
+          ingress: [
+            {
+              from: [
+                {
+                  namespaceSelector: {
+                    matchLabels: { 'kubernetes.io/metadata.name': 'ingress-nginx' },
+                  },
+                },
+                {
+                  namespaceSelector: {
+                    matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' },
+                  },
+                  podSelector: { matchLabels: { 'app.kubernetes.io/name': 'prometheus' } },
+                },
+              ],
+              ports: [{ port: 'http' }],
+            },
+          ],
+        },
+      },
+    ],
+    [
+      'the service reaches only name servers, HAProxy and the databases that it works with',
+      'network-policy.yaml',
+      {
+        spec: {
+          policyTypes: expect.arrayContaining(['Egress']),
+          egress: [
+            {
+              ports: [
+                { port: 53, protocol: 'UDP' },
+                ...[53, 5000, 5432, 5433, 6432, 26257].map((port) => ({ port, protocol: 'TCP' })),
+              ],
+            },
+          ],
+        },
+      },
+    ],
+  ])('%s', (_, file, promised) => {
+    expect(read(file)).toMatchObject(promised);
+  });
+
+  it('every file is applied', () => {
+    const files = readdirSync(DIR).filter((name) => /^(?!kustomization).*\.yaml$/.test(name));
+    expect(kustomizationOf('.').resources.toSorted()).toEqual(files.toSorted());
+  });
+
+  it('the number of pods is the one of the autoscaler', () => {
+    expect(deployment.spec).not.toHaveProperty('replicas');
+  });
+
+  it.each(['deployment', 'service', 'disruption-budget', 'network-policy'])(
+    '%s.yaml selects the pods of the service',
+    (name) => {
+      const { spec } = read(`${name}.yaml`) as {
+        spec: {
+          selector?: Labels & { matchLabels?: Labels };
+          podSelector?: { matchLabels: Labels };
+        };
+      };
+      const selector =
+        spec.podSelector?.matchLabels ?? spec.selector!.matchLabels ?? spec.selector!;
+      expect(selector).not.toEqual({});
+      expect(podLabels(deployment, '.')).toMatchObject(selector);
+    },
+  );
+
+  it('the network policy applies to the pod of the migration, and the service does not send to it', () => {
+    const { spec } = read('network-policy.yaml') as {
+      spec: { podSelector: { matchLabels: Labels } };
+    };
+    expect(podLabels(job, 'migration')).toMatchObject(spec.podSelector.matchLabels);
+    const { spec: ofService } = read('service.yaml') as { spec: { selector: Labels } };
+    expect(podLabels(job, 'migration')).not.toMatchObject(ofService.selector);
+  });
+
+  it('probes and the service name ports that exist', () => {
+    const names = service.ports.map(({ name }) => name);
+    const { spec } = read('service.yaml') as { spec: { ports: [{ targetPort: string }] } };
+    for (const { httpGet } of [
+      service.startupProbe,
+      service.livenessProbe,
+      service.readinessProbe,
+    ]) {
+      expect(names).toContain(httpGet.port);
+    }
+    expect(names).toContain(spec.ports[0].targetPort);
+  });
+
+  it('a pod that waits for the database is not ended before its log says why', () => {
+    const { periodSeconds, failureThreshold } = service.startupProbe;
+    expect(settingOf(service, 'DATABASE_START_TIMEOUT_MS')).toBeLessThan(
+      periodSeconds * failureThreshold * 1000,
+    );
+    expect(settingOf(migration, 'DATABASE_START_TIMEOUT_MS')).toBeLessThan(
+      job.spec.activeDeadlineSeconds * 1000,
+    );
+  });
+
+  it('a failover takes no requests away from a pod', () => {
+    expect(settingOf(service, 'READINESS_TOLERANCE_MS')).toBeGreaterThan(30_000);
+    expect(settings.shape.DATABASE_TIMEOUT_MS.parse(undefined)).toBeLessThan(
+      service.readinessProbe.timeoutSeconds * 1000,
+    );
+  });
+
+  it('a pod that stops takes requests until its readiness probe has failed, and is killed only after all its timeouts', () => {
+    const { terminationGracePeriodSeconds } = deployment.spec.template.spec;
+    const { periodSeconds, failureThreshold } = service.readinessProbe;
+    const delay = settingOf(service, 'SHUTDOWN_DELAY_MS');
+    expect(delay).toBeGreaterThan(periodSeconds * failureThreshold * 1000);
+    expect(terminationGracePeriodSeconds * 1000).toBeGreaterThan(
+      delay + settingOf(service, 'SHUTDOWN_TIMEOUT_MS') + CLOSING_MS,
+    );
+  });
+
+  it('a pod has the memory that it needs at rest, and may use what a flood of connections took', () => {
+    const bytesOf = ({ memory }: { memory: string }) =>
+      Number(/^(\d+)Mi$/.exec(memory)![1]) * 2 ** 20;
+    expect(bytesOf(service.resources.requests)).toBeGreaterThan(REST_BYTES);
+    expect(bytesOf(service.resources.limits)).toBeGreaterThan(FLOOD_BYTES);
+  });
+
+  it.each(workloads)(
+    '%s has the settings of the secret, limits, and only the rights that it needs',
+    (_, workload) => {
+      const restricted = {
+        envFrom: [{ secretRef: { name: 'plant-store' } }],
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        },
+        resources: {
+          requests: { cpu: expect.any(String), memory: expect.any(String) },
+          limits: { memory: expect.any(String) },
+        },
+      };
+      const pod = {
+        securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+      };
+      expect(workload).toMatchObject(inPod(restricted, pod));
+      // The image names its user without a number, so that a cluster cannot see that it is not root.
+      const { runAsUser } = workload.spec.template.spec.securityContext;
+      expect(Number.isInteger(runAsUser) && runAsUser > 0).toBe(true);
+    },
+  );
+
+  it.each(workloads)(
+    '%s has the image that the operator sets in one place',
+    (_, workload, folder) => {
+      const { components, images } = kustomizationOf(folder);
+      expect(components.map((component) => join(folder, component))).toEqual(['image']);
+      expect(images).toBeUndefined();
+      expect(read('image/kustomization.yaml')).toMatchObject({
+        images: [{ name: containerOf(workload).image }],
+      });
+    },
+  );
+
+  it('everything is in one namespace', () => {
+    expect(read('namespace.yaml')).toMatchObject({ metadata: { name: 'plant-store' } });
+    expect(FOLDERS.map((folder) => kustomizationOf(folder).namespace)).toEqual([
+      'plant-store',
+      'plant-store',
+    ]);
+  });
+});

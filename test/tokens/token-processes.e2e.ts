@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
+import type { Outcome } from '../setup/service/cli.js';
+import { runCommand, runProgram } from '../setup/service/command.js';
+import { startService, type TestService } from '../setup/service/service.js';
+
+describe('a token command, as a process', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  beforeEach(() => service.database.query('TRUNCATE access_tokens'));
+  afterAll(() => service.close());
+
+  const settings = () => ({ DATABASE_URL: service.database.url });
+  const tokens = () => service.app.get(AccessTokensService);
+
+  /** Runs a command with its streams redirected by the shell, such as `>&-`. */
+  async function execute(redirection: string, ...args: string[]): Promise<Outcome> {
+    const command = runProgram(
+      'sh',
+      ['-c', `exec "$0" dist/cli.js token "$@" ${redirection}`, process.execPath, ...args],
+      settings(),
+    );
+    const exitCode = await command.exit();
+    return { exitCode, stdout: command.stdout, stderr: command.stderr };
+  }
+
+  it('makes no token if its output is closed', async () => {
+    await tokens().create('greenhouse');
+    const before = await tokens().list();
+    const results = await Promise.all([
+      execute('>&-', 'create', 'shed'),
+      execute('>&-', 'rotate', 'greenhouse', '--grace', '0', '--yes'),
+    ]);
+    for (const result of results) {
+      expect(result).toMatchObject({ exitCode: 1, stdout: '' });
+      expect(result.stderr).toMatch(/^Standard output .+closed.+ Run the command again with .+\n$/);
+    }
+    expect(await tokens().list()).toEqual(before);
+  });
+
+  it('makes no token if the program that reads its output has ended', async () => {
+    const create = runCommand(['dist/cli.js', 'token', 'create', 'shed'], settings());
+    create.process.stdout.destroy();
+    expect(await create.exit()).toBe(1);
+    expect(create.stderr).toMatch(
+      /^Standard output could not be written: the program that reads it has ended\. .+\n$/,
+    );
+    expect(await tokens().list()).toEqual([]);
+  });
+
+  it('shows help without an error if the program that reads it has ended', async () => {
+    const help = runCommand(['dist/cli.js', 'token', '--help'], settings());
+    help.process.stdout.destroy();
+    expect(await help.exit()).toBe(0);
+    expect(help.stderr).toBe('');
+  });
+
+  it('does its work even if standard error cannot be written', async () => {
+    await tokens().create('greenhouse');
+    expect(await execute('2>/dev/full', 'revoke', 'greenhouse', '--yes')).toMatchObject({
+      exitCode: 0,
+    });
+    expect(await tokens().list()).toMatchObject([{ revokedAt: expect.any(Date) }]);
+  });
+
+  // More than two pages of the query, and more than a pipe holds.
+  it('list shows 12,000 tokens, the oldest first', async () => {
+    await service.database.query(`
+      INSERT INTO access_tokens (id, name, hash, created_at)
+      SELECT substr(md5(i::text), 1, 12), i::text, sha256(i::text::bytea), now() - i * interval '1 second'
+      FROM generate_series(1, 12000) AS i`);
+    const table = await execute('', 'list');
+    expect(table).toMatchObject({ exitCode: 0, stderr: '' });
+    const names = table.stdout
+      .trimEnd()
+      .split('\n')
+      .slice(1)
+      .map((line) => Number(line.split(/ +/)[1]));
+    expect(names).toEqual(Array.from({ length: 12_000 }, (_, i) => 12_000 - i));
+  });
+});
