@@ -6,7 +6,10 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { readConfig } from '../../src/config/config.js';
-import { DataDirInUseError } from '../../src/database/embedded/embedded-postgres.js';
+import {
+  DataDirInUseError,
+  startEmbeddedPostgres,
+} from '../../src/database/embedded/embedded-postgres.js';
 import { joinDatabase, openDatabase, type OpenDatabase } from '../../src/database/open-database.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
@@ -324,4 +327,14 @@ describe('a folder that another process has open', () => {
     }
     expect(await command.exit()).toBe(0);
   });
+});
+
+it('a start says why Postgres ended, even if its messages arrive after its exit code', async () => {
+  await mkdir(join(dataDir, 'postgres'));
+  await mkdir(join(dataDir, 'programs/bin'), { recursive: true });
+  // Its child still writes when the program has ended.
+  const program = "#!/bin/sh\n(sleep 0.2; echo 'FATAL:  the moon is full' >&2) &\nexit 1\n";
+  await writeFile(join(dataDir, 'programs/bin/postgres'), program, { mode: 0o755 });
+  const starting = startEmbeddedPostgres(join(dataDir, 'programs'), configOf(), 5432, silent);
+  await expect(starting).rejects.toThrow('the moon is full');
 });

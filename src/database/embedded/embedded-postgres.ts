@@ -23,6 +23,9 @@ const SHORT_CONNECTIONS = 20;
 
 const RESTART_DELAY_MS = 1000;
 
+/** Ends the wait for messages while a process of a Postgres that was killed holds standard error open. */
+const MESSAGES_TIMEOUT_MS = 1000;
+
 /** A start takes a tenth of a second, and seconds after a crash. A shorter DATABASE_START_TIMEOUT_MS is for other waits. */
 const MIN_START_TIMEOUT_MS = 10_000;
 
@@ -99,6 +102,7 @@ async function runPostgres(
     signal.removeEventListener('abort', stop);
     return code as number | null;
   });
+  const closed = new Promise((resolve) => child.once('close', resolve));
   const lines = createInterface(child.stderr);
   const messages: string[] = [];
   const ready = new Promise<'ready'>((resolve) => {
@@ -124,6 +128,8 @@ async function runPostgres(
       `The embedded Postgres in ${dataDir} accepts no connections after ${timeout} ms. Its last message: ${messages.at(-1) ?? 'none'}. If it recovers from a crash, set DATABASE_START_TIMEOUT_MS to a longer time.`,
     );
   }
+  // Its last messages may arrive after its exit code.
+  await Promise.race([closed, delay(MESSAGES_TIMEOUT_MS, undefined, { ref: false })]);
   throw errorOf(dataDir, outcome, messages.join('\n'));
 }
 
