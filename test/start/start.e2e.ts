@@ -226,7 +226,7 @@ describe('a service on the embedded database', () => {
   it('on a terminal prints the token and a log for people, both on standard output', async () => {
     await fetchDocumented(`${await urlOf(service)}/health/live`);
     await service.waitFor(/\/health\/live.*\n/);
-    expect(service.stdout).toMatch(/^\[\d\d:\d\d:\d\d\]: 200 GET \/health\/live \d/m);
+    expect(service.stdout).toMatch(/^\[\d\d:\d\d:\d\d\] 200 GET \/health\/live \d/m);
     expect(service.stdout).toMatch(/Token +plantstore_[0-9A-Za-z]{49}\n/);
     expect(service.stderr).toBe('');
   });
