@@ -7,6 +7,7 @@ import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
 import { holdClock } from '../setup/time/clock.js';
 import { endTimersAtOnce } from '../setup/time/service-timers.js';
 import { startService, type TestService } from '../setup/service/service.js';
+import { until } from '../setup/time/until.js';
 
 describe('/health/ready', () => {
   let service: TestService;
@@ -149,6 +150,8 @@ describe('/health/ready, with a tolerance of a minute', () => {
 
   const setReadOnly = async (value: 'on' | 'off') => {
     const pool = poolOf(service.app.get(DataSource));
+    // A connection that the fault before held up may be opened only now.
+    await until(() => pool.idleCount === pool.totalCount);
     const clients = await Promise.all(
       Array.from({ length: pool.totalCount }, () => pool.connect()),
     );
