@@ -67,6 +67,15 @@ const SCRAPE_TIME_ENDS = `
     return startTimeout(() => undefined, milliseconds);
   };`;
 
+/** A worker that stops waits for the collector, however long a busy one takes. */
+const COLLECTOR_TIME = runBefore(`
+  import timers from 'node:timers/promises';
+  import { syncBuiltinESMExports } from 'node:module';
+  const wait = timers.setTimeout;
+  timers.setTimeout = (milliseconds, ...args) =>
+    milliseconds === 1000 ? new Promise(() => undefined) : wait(milliseconds, ...args);
+  syncBuiltinESMExports();`);
+
 interface Service {
   readonly command: Command;
   readonly pid: number;
@@ -373,6 +382,7 @@ describeOnLinux('several workers that stop', () => {
     const collector = await startCollector();
     resources.defer(() => void collector.server.close());
     const service = await start({
+      ...COLLECTOR_TIME,
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       SHUTDOWN_DELAY_MS: NEVER_MS,
       SHUTDOWN_TIMEOUT_MS: NEVER_MS,
