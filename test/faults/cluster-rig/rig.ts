@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { findInstalledPostgres } from '../../setup/database/postgres-server.js';
 import { firstLine } from '../environment.js';
 import { findProgram, requirePackages } from '../packages.js';
-import { queryAt } from '../query-at.js';
+import { queryOnce } from '../../setup/database/query-once.js';
 import type { OpenRig } from '../rig.js';
 import { startService, type Service } from '../service.js';
 import { startCluster, type Cluster, type Programs } from './cluster.js';
@@ -80,5 +80,5 @@ async function queryPrimary<Row extends pg.QueryResultRow>(
 ): Promise<Row[]> {
   const primary = await cluster.primary();
   if (primary === undefined) throw new Error('The cluster has no primary.');
-  return queryAt<Row>(`${primary.url}/plants`, sql);
+  return queryOnce<Row>(`${primary.url}/plants`, sql);
 }

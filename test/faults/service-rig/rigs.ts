@@ -7,7 +7,7 @@ import { mountSmallDisk, type SmallDisk } from '../../setup/service/disk.js';
 import type { Surroundings } from '../exit-code.js';
 import { findFaketime, requirePackages } from '../packages.js';
 import { waitFor } from '../program.js';
-import { queryAt } from '../query-at.js';
+import { queryOnce } from '../../setup/database/query-once.js';
 import type { OpenRig, Rig } from '../rig.js';
 import { startService } from '../service.js';
 import { diskFaults, proxyFaults, serviceFaults, type Targets } from './faults.js';
@@ -75,8 +75,8 @@ function embeddedServer(cluster: string): FaultServer {
   const disturbance = disturb(cluster);
   return {
     url,
-    query: (sql, parameters) => queryAt(url, sql, parameters),
-    administer: async (sql) => void (await queryAt(url, sql)),
+    query: (sql, parameters) => queryOnce(url, sql, parameters),
+    administer: async (sql) => void (await queryOnce(url, sql)),
     restartsItself: true,
     start: () => Promise.resolve(),
     ...disturbance,

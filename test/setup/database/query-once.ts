@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** Runs SQL on a connection of its own: a test that kills and restarts its server keeps none open. */
+/** Runs SQL on a connection of its own: who kills and restarts the server keeps none open. */
 export async function queryOnce<Row extends pg.QueryResultRow>(
   url: string,
   sql: string,
