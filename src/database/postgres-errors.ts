@@ -49,6 +49,13 @@ const MISCONFIGURED = [
 /** The message of pg about a statement to which the server did not respond. */
 export const READ_TIMEOUT = 'Query read timeout';
 
+const TIMEOUTS = [
+  READ_TIMEOUT,
+  'timeout exceeded when trying to connect',
+  'timeout expired',
+  'Connection terminated due to connection timeout',
+];
+
 /** The beginning of the message about a list of servers. */
 const NO_PRIMARY = 'no server takes writes';
 
@@ -62,9 +69,7 @@ const UNAVAILABLE = [
   '55P03', // lock not available
   '57', // shutdown, crash recovery, statement cancelled
   '58', // system error, such as an I/O error
-  READ_TIMEOUT,
-  'timeout exceeded when trying to connect',
-  'timeout expired',
+  ...TIMEOUTS,
   'Connection terminated',
   'Client was closed',
   'Cannot use a pool after calling end',
@@ -122,6 +127,11 @@ export function isRetryable(error: unknown): boolean {
 /** The server does not have the prepared statement, has another one of that name, or its table was changed. */
 export function isPreparedStatementLost(error: unknown): boolean {
   return isOneOf(PREPARED_STATEMENT_LOST, error);
+}
+
+/** The database did not respond in time, so why it is not available is not known. */
+export function isTimeout(error: unknown): boolean {
+  return isOneOf(TIMEOUTS, error);
 }
 
 /** The server ended the statement because its time was up, or an administrator did: the connection is free again. */

@@ -116,6 +116,15 @@ describe('prepareDatabase', () => {
     await Promise.all(server.connections.map(({ closed }) => closed));
   });
 
+  it('keeps the reason of the server if the last attempt has too little time to learn it', async () => {
+    await start({
+      login: ({ serial }) => (serial === 1 ? fail('55P03') : new Promise(() => undefined)),
+    });
+    await expect(prepare({ timeout: 5000, startTimeout: 1200 })).rejects.toThrow(
+      'could not be used within 1200 ms: no (55P03); another session holds a lock',
+    );
+  });
+
   it('refuses a database of another encoding', async () => {
     await start(
       emptyDatabase({ 'SHOW server_encoding': () => ({ rows: [{ server_encoding: 'LATIN1' }] }) }),

@@ -9,6 +9,7 @@ import { databaseOptions, SERVER_PART, type PoolOptions } from './database-optio
 import {
   describeDatabaseError,
   isMisconfigured,
+  isTimeout,
   isUnavailable,
   isUnsupported,
 } from './postgres-errors.js';
@@ -20,7 +21,7 @@ const RETRY_INTERVAL_MS = 1000;
 /** How often the same reason for the wait is logged. */
 const LOG_INTERVAL_MS = 30_000;
 
-/** The last attempt has at least this time, however near the end is: its reason is the one that is reported. */
+/** The last attempt has at least this time, however near the end is. */
 const MIN_TIMEOUT_MS = 500;
 
 /** Any number, as long as all processes that migrate this schema use the same one. */
@@ -52,7 +53,9 @@ export async function prepareDatabase(
       await migrate({ ...config, timeout: Math.min(config.timeout, Math.ceil(limit)) }, log, limit);
       return;
     } catch (error) {
-      const reason = describeDatabaseError(error);
+      // With less time than the others, the last attempt may end before the server says why it waits.
+      const isCutShort = limit < config.timeout && isTimeout(error);
+      const reason = (isCutShort && logged?.reason) || describeDatabaseError(error);
       const isTransient = isTransientFailure(error);
       if (!isTransient || performance.now() + RETRY_INTERVAL_MS > deadline) {
         const failure = isTransient
