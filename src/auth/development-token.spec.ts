@@ -106,10 +106,10 @@ describe('the token for development', () => {
     const token = await find();
     expect(await tokens.find(token)).toBeDefined();
     expect(warnings).toEqual([
-      `${file} cannot be written (ENOENT). The next start makes another token for development.`,
+      `${file} cannot be written: there is no such file or folder. The next start makes another token for development.`,
     ]);
     expect(() => keepDevelopmentToken(dataDir, token)).toThrow(
-      `${file} cannot be written (ENOENT).`,
+      `${file} cannot be written: there is no such file or folder.`,
     );
     dataDir = await mkdtemp(join(tmpdir(), 'plant-store-token-'));
   });

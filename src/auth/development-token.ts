@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { describeFileError } from '../config/file-error.js';
 import { StartError } from '../errors/start-error.js';
 import type { AccessTokensService } from './access-tokens.service.js';
 import { DEVELOPMENT, isWellFormedAccessToken } from './access-token.js';
@@ -87,7 +88,8 @@ export function keepDevelopmentToken(dataDir: string, token: string): void {
     writeFileSync(next, `${token}\n`, { mode: 0o600, flag: 'wx', flush: true });
     renameSync(next, path);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new StartError(`${path} cannot be written (${code}).`, { cause: error });
+    throw new StartError(`${path} cannot be written: ${describeFileError(error)}.`, {
+      cause: error,
+    });
   }
 }

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { CommandError } from './command-error.js';
-import { describeFileError } from './file-error.js';
+import { describeFileError } from '../config/file-error.js';
 
 /**
  * A file that a command writes. A reader never finds an unfinished one under its name: that has a name of its own, and replaces

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { isatty } from 'node:tty';
 import { CommandError } from './command-error.js';
-import { describeFileError } from './file-error.js';
+import { describeFileError } from '../config/file-error.js';
 
 /** The standard streams of a command, as `process` has them. */
 export interface Streams {

@@ -142,9 +142,12 @@ describe('DATABASE_URL', () => {
     expectNothingOf(password, message);
   });
 
-  it('names no file that cannot be read', () => {
-    expect(messageOf('postgres://db/plants?sslrootcert=/zyxwvu')).toBe(
-      'DATABASE_URL names a file in sslrootcert, sslcert or sslkey that cannot be read (ENOENT)',
+  it.each([
+    ['/zyxwvu', 'there is no such file or folder'],
+    ['/', 'it is a folder'],
+  ])('says why the file of a certificate (%s) cannot be read, and not its name', (path, reason) => {
+    expect(messageOf(`postgres://db/plants?sslrootcert=${path}`)).toBe(
+      `DATABASE_URL names a file in sslrootcert, sslcert or sslkey that cannot be read: ${reason}`,
     );
   });
 

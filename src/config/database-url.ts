@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { parse } from 'pg-connection-string';
+import { describeFileError } from './file-error.js';
 
 const MUST_BE = 'must be an address such as postgres://user:password@host:5432/database';
 
@@ -45,10 +46,9 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
     return ports.length < 2 || ports.length === hosts.length ? undefined : MUST_MATCH;
   } catch (error) {
     if (error instanceof URIError) return MUST_ESCAPE;
-    const { code, path: file } = error as NodeJS.ErrnoException;
-    return file === undefined
+    return (error as NodeJS.ErrnoException).syscall === undefined
       ? MUST_BE
-      : `names a file in sslrootcert, sslcert or sslkey that cannot be read (${code})`;
+      : `names a file in sslrootcert, sslcert or sslkey that cannot be read: ${describeFileError(error)}`;
   }
 }
 

@@ -82,13 +82,13 @@ describe.each(Object.entries(secrets))('%s_FILE', (name, { value, read }) => {
   it('is refused when the file does not exist', () => {
     const path = join(dir, 'missing');
     expect(messageOf({ [variable]: path })).toBe(
-      `${variable} names ${path}, which cannot be read (ENOENT)`,
+      `${variable} names ${path}, which cannot be read: there is no such file or folder`,
     );
   });
 
   it('is refused when it names a folder', () => {
     expect(messageOf({ [variable]: dir })).toBe(
-      `${variable} names ${dir}, which cannot be read (EISDIR)`,
+      `${variable} names ${dir}, which cannot be read: it is a folder`,
     );
   });
 });

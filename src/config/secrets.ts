@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigError } from './config-error.js';
+import { describeFileError } from './file-error.js';
 
 /**
  * Reads secrets from files: `DATABASE_URL_FILE` is the path of a file with the value of `DATABASE_URL`. One newline at the end
@@ -34,10 +35,10 @@ function readSecret(variable: string, path: string): string {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new ConfigError(`${variable} names ${path}, which cannot be read (${code})`, {
-      cause: error,
-    });
+    throw new ConfigError(
+      `${variable} names ${path}, which cannot be read: ${describeFileError(error)}`,
+      { cause: error },
+    );
   }
   const value = text.replace(/\r?\n$/, '');
   if (value === '') throw new ConfigError(`${variable} names ${path}, which is empty`);

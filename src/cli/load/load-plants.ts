@@ -1,7 +1,7 @@
 import { accessSync, constants, createReadStream, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CommandError } from '../command-error.js';
-import { describeFileError } from '../file-error.js';
+import { describeFileError } from '../../config/file-error.js';
 import { untilInterrupted } from '../interruption.js';
 import type { Streams } from '../streams.js';
 import { LoadProgress } from './load-progress.js';
