@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePorts } from '../setup/service/ports.js';
 import type { PostgresServer } from '../setup/database/postgres-server.js';
-import { findUser } from '../setup/service/program.js';
+import { findUser } from '../setup/service/processes.js';
 
 /** A PgBouncer in transaction mode in front of a server. */
 export async function startPgBouncer(

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { sendSignal, type User } from '../setup/service/program.js';
+import { sendSignal, type User } from '../setup/service/processes.js';
 
 const STOP_TIMEOUT_MS = 5000;
 

@@ -21,8 +21,7 @@ import { untilIdleAt } from '../setup/service/clean-state.js';
 import { ROOT, runBefore, runProgram, type Command } from '../setup/service/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
-import { childrenOf, isRunning } from '../setup/service/processes.js';
-import { sendSignal } from '../setup/service/program.js';
+import { childrenOf, isRunning, sendSignal } from '../setup/service/processes.js';
 
 const BUILD_SETTINGS = [
   'tsconfig.json',

@@ -2,7 +2,7 @@ import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { findFreePorts } from '../../setup/service/ports.js';
-import { findUser } from '../../setup/service/program.js';
+import { findUser } from '../../setup/service/processes.js';
 import type { Surroundings } from '../exit-code.js';
 import { startProgram, waitFor } from '../program.js';
 import { ClusterNode } from './node.js';

@@ -8,10 +8,9 @@ import pg from 'pg';
 import { makeHostileIfUsed } from './hostile-settings.js';
 import { queryOnce } from './query-once.js';
 import { findFreePorts } from '../service/ports.js';
-import { childrenOf, isRunning } from '../service/processes.js';
+import { childrenOf, isRunning, sendSignal } from '../service/processes.js';
 import { ROOT } from '../service/command.js';
 import { findPostgresPackage } from '../../../src/database/embedded/postgres-package.js';
-import { sendSignal } from '../service/program.js';
 import { until } from '../time/until.js';
 
 const exec = promisify(execFile);

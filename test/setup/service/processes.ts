@@ -15,3 +15,23 @@ export async function childrenOf(parent: number): Promise<number[]> {
   const { stdout } = await list.catch(() => ({ stdout: '' }));
   return stdout.trim().split(/\s+/).filter(Boolean).map(Number);
 }
+
+/** The user that a program runs as; an empty object is the user of this process. */
+export type User = { readonly uid: number; readonly gid: number } | Record<string, never>;
+
+/** Postgres and PgBouncer refuse to run as root, so root starts them as the user of Debian's package. */
+export async function findUser(): Promise<User> {
+  if (process.getuid?.() !== 0) return {};
+  const idOf = async (flag: string) =>
+    Number((await promisify(execFile)('id', [flag, 'postgres'])).stdout);
+  return { uid: await idOf('-u'), gid: await idOf('-g') };
+}
+
+/** Sends a signal to a process, or to a group if `pid` is negative; one that has ended is no error. */
+export function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
