@@ -117,13 +117,13 @@ export class TokenVerifierService {
     const { failedAttempts, lookUps } = this.sourceOf(token);
     const isNeeded = () =>
       !this.verdicts.isInvalid(key) && this.verdicts.get(key) === undefined && !lookUps.has(key);
-    const judged = await failedAttempts.run(address, isNeeded, async () => {
+    const checked = await failedAttempts.run(address, isNeeded, async () => {
       const caller = await this.lookUp(key, token);
       // Counted here, before the next request of the address continues.
       if (caller === undefined) failedAttempts.count(address);
       return { caller };
     });
-    if (judged !== undefined) return judged.caller;
+    if (checked !== undefined) return checked.caller;
     if (this.verdicts.isInvalid(key)) {
       failedAttempts.count(address);
       return undefined;

@@ -134,6 +134,6 @@ const exitCode = await runToExitCode(file, async (surroundings) => {
   process.stdout.write(`\n${formatReport(report)}\n`);
   const files = await saveReport(report, file);
   process.stdout.write(`${files.map((file) => relative(process.cwd(), file)).join('\n')}\n`);
-  return report.verdict === 'clean';
+  return report.result === 'clean';
 });
 process.exit(exitCode);

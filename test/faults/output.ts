@@ -20,9 +20,9 @@ export async function saveReport(report: Report, file: string): Promise<string[]
   return [file, picture];
 }
 
-/** @returns the outages as a table, the counts, and the verdict */
+/** @returns the outages as a table, the counts, and the result */
 export function formatReport(report: Report): string {
-  const { faults, targets, kills, duration, problems, verdict, seed, environment } = report;
+  const { faults, targets, kills, duration, problems, result, seed, environment } = report;
   const labels = targets.map(({ label }) => label);
   const lines = ['Longest time without an acknowledgment, in seconds:', ''];
   lines.push(['at'.padStart(6), ...labels, ''].join('  '));
@@ -48,7 +48,7 @@ export function formatReport(report: Report): string {
     ...problems.slice(0, MAX_PRINTED),
     ...(unprinted > 0 ? [`and ${unprinted} more`] : []),
     `${faults.length} faults, ${kills} of them kills, in ${Math.round(duration)} s.`,
-    `Verdict: ${verdict} (seed ${seed}, commit ${environment['commit']}).`,
+    `Result: ${result} (seed ${seed}, commit ${environment['commit']}).`,
   );
   return lines.join('\n');
 }

@@ -38,11 +38,11 @@ function reportOn(all: readonly Sent[], kind: Kind = 'kill-postgres', rows = STO
   return createReport(FACTS, [fault], [historyOf('Plant Store', all)], rows, []);
 }
 
-describe('the verdict is clean when', () => {
+describe('the result is clean when', () => {
   it('everything that was acknowledged is stored', () => {
     const report = reportOn([sent(200)]);
     expect(report).toMatchObject({ kills: 1, missing: 0, problems: [] });
-    expect(formatReport(report)).toContain('Verdict: clean (seed 7, commit abc).');
+    expect(formatReport(report)).toContain('Result: clean (seed 7, commit abc).');
   });
 
   it.each([50300, 50301])('a plant was refused with %s', (outcome) => {
@@ -61,10 +61,10 @@ describe('the verdict is clean when', () => {
   });
 });
 
-describe('the verdict is not clean when', () => {
+describe('the result is not clean when', () => {
   it('an acknowledged plant is missing', () => {
     expect(reportOn([sent(200)], 'kill-postgres', [])).toMatchObject({
-      verdict: 'not clean',
+      result: 'not clean',
       missing: 1,
       problems: ['1: 200, but not stored'],
     });
@@ -116,7 +116,7 @@ describe('the verdict is not clean when', () => {
 
   it('something else went wrong during the run', () => {
     const report = createReport(FACTS, [], [historyOf('a', [sent(200)])], STORED, ['It ended.']);
-    expect(report).toMatchObject({ verdict: 'not clean', problems: ['It ended.'] });
+    expect(report).toMatchObject({ result: 'not clean', problems: ['It ended.'] });
   });
 });
 

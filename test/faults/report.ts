@@ -43,7 +43,7 @@ interface TargetReport extends Comparison {
 }
 
 export interface Report {
-  readonly verdict: 'clean' | 'not clean';
+  readonly result: 'clean' | 'not clean';
   /** The start of the load. */
   readonly startedAt: string;
   readonly rig: string;
@@ -60,11 +60,11 @@ export interface Report {
   readonly targets: readonly TargetReport[];
   /** Reasons why faults cannot be caused. */
   readonly leftOut: readonly string[];
-  /** Reasons why the verdict is not clean. */
+  /** Reasons why the result is not clean. */
   readonly problems: readonly string[];
 }
 
-type Facts = Omit<Report, 'verdict' | 'kills' | 'missing' | 'faults' | 'targets' | 'problems'>;
+type Facts = Omit<Report, 'result' | 'kills' | 'missing' | 'faults' | 'targets' | 'problems'>;
 
 /**
  * @param rows as the database has them at the end
@@ -92,7 +92,7 @@ export function createReport(
     reportOnTarget(history, reports, rows, facts.duration),
   );
   return {
-    verdict: allProblems.length === 0 ? 'clean' : 'not clean',
+    result: allProblems.length === 0 ? 'clean' : 'not clean',
     ...facts,
     kills: faults.filter(({ kind }) => isKill(kind)).length,
     missing: targets.reduce((sum, target) => sum + target.missing, 0),
