@@ -29,8 +29,10 @@ export function clusterIn(dataDir: string): string {
  */
 export function openDataDir(dataDir: string): void {
   try {
-    // Not mkdirSync: in places such as /proc, it would try again forever.
-    if (!existsSync(dataDir)) execFileSync('mkdir', ['-p', dataDir], { stdio: 'pipe' });
+    // Not mkdirSync: in places such as /proc, it would try again forever. Others must not write the folders above, either.
+    if (!existsSync(dataDir)) {
+      execFileSync('sh', ['-c', 'umask go-w && mkdir -p "$0"', dataDir], { stdio: 'pipe' });
+    }
     const stats = statSync(dataDir);
     const { uid, mode } = stats;
     if (!stats.isDirectory()) throw new Error('it is not a folder');
