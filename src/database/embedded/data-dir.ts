@@ -61,7 +61,8 @@ export function openDataDir(dataDir: string): void {
   }
 }
 
-function notOwned(path: string, uid: number): StartError {
+/** The error for a folder that belongs to the user of this number, not to the one who started the service. */
+export function notOwned(path: string, uid: number): StartError {
   return new StartError(
     `${path} belongs to another user (uid ${uid}). Start as that user, give it to yours (chown -R ${process.geteuid!()}), or set DATA_DIR to a folder of your own.`,
   );
