@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync, globSync, lstatSync } from 'node:fs';
-import { chmod, cp, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, cp, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -145,6 +145,14 @@ describe('the folder', () => {
         await writeFile(join(postgres, '.s.PGSQL.5432.lock'), `${process.pid}\n`);
       }),
   );
+
+  it('starts although its messages were sent to a file', () =>
+    closeAndReopen((postgres) =>
+      appendFile(
+        join(postgres, 'postgresql.conf'),
+        "logging_collector = on\nlog_destination = 'jsonlog'\n",
+      ),
+    ));
 
   // Only root runs Postgres as another user.
   (process.getuid!() === 0 ? it : it.skip)('may be a copy that root restored', () =>
