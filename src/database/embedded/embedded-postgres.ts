@@ -63,7 +63,7 @@ export async function startEmbeddedPostgres(
       if (signal.aborted) return;
       await start().then(
         (run) => ({ ended } = run),
-        (error: Error) => log(error.message),
+        (error: Error) => signal.aborted || log(error.message),
       );
     }
   };
