@@ -174,11 +174,21 @@ describe('a data folder that cannot be used', () => {
     },
   );
 
-  itAsRoot('the folder of the database belongs to another user: the message says so', async () => {
-    const postgres = join(dataDir, 'postgres');
-    await chown(postgres, 12_345, 12_345);
-    await expectOneLine(cannotStart(postgres, `data directory "${postgres}" has wrong ownership`));
-  });
+  itAsRoot(
+    'the folder of the database belongs to another user: the message names both',
+    async () => {
+      const postgres = join(dataDir, 'postgres');
+      await chown(postgres, 12_345, 12_345);
+      const lineFor = (uid: number) =>
+        `${postgres} belongs to another user (uid 12345). Start as that user, give it to yours (chown -R ${uid}), or set DATA_DIR to a folder of your own.`;
+      await expectOneLine(lineFor(0));
+      // As the data folder of a container that runs as another user than before.
+      await chmod(dataDir, 0o1777);
+      const service = startAsAnotherUser(dataDir);
+      expect(await service.exit()).toBe(1);
+      expect(reasonOf(service)).toBe(`${lineFor(65_534)}\n`);
+    },
+  );
 });
 
 const probe = await mountSmallDisk('1m');

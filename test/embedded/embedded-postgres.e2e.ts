@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync, globSync, lstatSync } from 'node:fs';
-import { chmod, cp, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, cp, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -146,6 +146,14 @@ describe('the folder', () => {
       }),
   );
 
+  it('starts although its messages were sent to a file', () =>
+    closeAndReopen((postgres) =>
+      appendFile(
+        join(postgres, 'postgresql.conf'),
+        "logging_collector = on\nlog_destination = 'jsonlog'\n",
+      ),
+    ));
+
   // Only root runs Postgres as another user.
   (process.getuid!() === 0 ? it : it.skip)('may be a copy that root restored', () =>
     closeAndReopen((postgres) => promisify(execFile)('chown', ['-R', 'root', postgres])),
@@ -243,11 +251,10 @@ describe('the embedded Postgres of a service', () => {
     expect((await post(service, 4)).status).toBe(200);
     const pid = await postgresPid(ownDataDir);
     process.kill(pid, 'SIGKILL');
-    // Until then, its processes may still respond.
-    await service.waitFor(/The embedded Postgres ended/);
+    // Until then, processes of the one that was killed may still respond. Between the two, there is no file.
+    await until(async () => (await postgresPid(ownDataDir).catch(() => pid)) !== pid);
     await until(async () => (await post(service, 5)).status === 200);
     await expectStored(service, 4);
-    expect(await postgresPid(ownDataDir)).not.toBe(pid);
   });
 
   it('ends with its service even if it does not react any more, and the next one has its plants', async () => {
@@ -329,12 +336,36 @@ describe('a folder that another process has open', () => {
   });
 });
 
-it('a start says why Postgres ended, even if its messages arrive after its exit code', async () => {
+/** Makes a program that takes the place of Postgres. */
+async function makeProgram(text: string): Promise<string> {
+  const folder = join(dataDir, 'programs');
   await mkdir(join(dataDir, 'postgres'));
-  await mkdir(join(dataDir, 'programs/bin'), { recursive: true });
+  await mkdir(join(folder, 'bin'), { recursive: true });
+  await writeFile(join(folder, 'bin/postgres'), `#!/bin/sh\n${text}`, { mode: 0o755 });
+  return folder;
+}
+
+it('a start says why Postgres ended, even if its messages arrive after its exit code', async () => {
   // Its child still writes when the program has ended.
-  const program = "#!/bin/sh\n(sleep 0.2; echo 'FATAL:  the moon is full' >&2) &\nexit 1\n";
-  await writeFile(join(dataDir, 'programs/bin/postgres'), program, { mode: 0o755 });
-  const starting = startEmbeddedPostgres(join(dataDir, 'programs'), configOf(), 5432, silent);
+  const folder = await makeProgram("(sleep 0.2; echo 'FATAL:  the moon is full' >&2) &\nexit 1\n");
+  const starting = startEmbeddedPostgres(folder, configOf(), 5432, silent);
   await expect(starting).rejects.toThrow('the moon is full');
+});
+
+it('a stop while Postgres is started again is not reported as a database that cannot start', async () => {
+  const [first, end, second] = ['first', 'end', 'second'].map((name) => join(dataDir, name));
+  const folder = await makeProgram(`
+    if mkdir ${first}; then
+      echo 'ready to accept connections' >&2
+      until [ -e ${end} ]; do sleep 0.1; done
+    else
+      mkdir ${second}
+      exec sleep 60
+    fi`);
+  const log: string[] = [];
+  const postgres = await startEmbeddedPostgres(folder, configOf(), 5432, (text) => log.push(text));
+  await mkdir(end!);
+  await until(() => existsSync(second!));
+  await postgres.close();
+  expect(log).toEqual(['The embedded Postgres ended (exit code 0). It is started again.']);
 });

@@ -29,8 +29,10 @@ export function clusterIn(dataDir: string): string {
  */
 export function openDataDir(dataDir: string): void {
   try {
-    // Not mkdirSync: in places such as /proc, it would try again forever.
-    if (!existsSync(dataDir)) execFileSync('mkdir', ['-p', dataDir], { stdio: 'pipe' });
+    // Not mkdirSync: in places such as /proc, it would try again forever. Others must not write the folders above, either.
+    if (!existsSync(dataDir)) {
+      execFileSync('sh', ['-c', 'umask go-w && mkdir -p "$0"', dataDir], { stdio: 'pipe' });
+    }
     const stats = statSync(dataDir);
     const { uid, mode } = stats;
     if (!stats.isDirectory()) throw new Error('it is not a folder');
@@ -59,7 +61,8 @@ export function openDataDir(dataDir: string): void {
   }
 }
 
-function notOwned(path: string, uid: number): StartError {
+/** The error for a folder that belongs to the user of this number, not to the one who started the service. */
+export function notOwned(path: string, uid: number): StartError {
   return new StartError(
     `${path} belongs to another user (uid ${uid}). Start as that user, give it to yours (chown -R ${process.geteuid!()}), or set DATA_DIR to a folder of your own.`,
   );

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../../config/config.js';
 import { StartError } from '../../errors/start-error.js';
-import { clusterIn } from './data-dir.js';
+import { clusterIn, notOwned } from './data-dir.js';
 
 /** Another Postgres uses the data folder. */
 export class DataDirInUseError extends StartError {
@@ -62,7 +63,7 @@ export async function startEmbeddedPostgres(
       if (signal.aborted) return;
       await start().then(
         (run) => ({ ended } = run),
-        (error: Error) => log(error.message),
+        (error: Error) => signal.aborted || log(error.message),
       );
     }
   };
@@ -141,6 +142,11 @@ function errorOf(dataDir: string, code: number | null, output: string): StartErr
     return new DataDirInUseError(
       `${dataDir} is in use by another Plant Store, whose Postgres is ${pid === '' ? 'starting' : `process ${pid}`}. Stop that one, or set DATA_DIR to another folder.`,
     );
+  }
+  // In a folder of root, such as that of the image, several users may have been here.
+  if (/has wrong ownership|configuration file .*: Permission denied/.test(output)) {
+    const { uid } = statSync(cluster);
+    if (uid !== process.geteuid!()) return notOwned(cluster, uid);
   }
   if (output.includes('No space left on device')) {
     return new StartError(

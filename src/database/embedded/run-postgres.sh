@@ -14,6 +14,8 @@ set -- "$package/bin/postgres" -D "$cluster" -c port="$port" -c shared_buffers=3
 # A relative path, because that of the cluster may be too long for a socket.
 set -- "$@" -c listen_addresses= -c unix_socket_directories=. -c unix_socket_permissions=0700
 set -- "$@" -c superuser_reserved_connections="$reserved" -c max_connections="$((reserved + 100))"
+# The service reads the messages from standard error.
+set -- "$@" -c logging_collector=off -c log_destination=stderr
 # Errors are reported to the client that caused them, and the text of statements may contain data of users.
 set -- "$@" -c log_line_prefix= -c log_checkpoints=off -c log_min_messages=log -c log_min_error_statement=panic
 
