@@ -44,5 +44,7 @@ export function databaseOptions(
     synchronize: false,
     installExtensions: false,
     logging: false,
+    // By default, it writes about migrations that fail to standard output, which has results and entries of the log.
+    logger: 'debug',
   };
 }

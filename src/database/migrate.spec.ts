@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { emptyDatabase, LOCK, stepsOf } from '../../test/database/empty-database-script.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import {
@@ -95,6 +95,22 @@ describe('migrate', () => {
     await expect(migrate(configFor(), log, LIMIT_MS)).rejects.toMatchObject({ code: '42501' });
     expect(stepsOf(server).slice(-2)).toEqual(['lock', 'ROLLBACK']);
     expect(messages).toEqual([]);
+  });
+
+  it('writes nothing about a migration that fails: standard output has results, and entries of the log', async () => {
+    await start({
+      run: (statement) =>
+        /CREATE TABLE plants/.test(statement.text)
+          ? { error: { code: '42501' } }
+          : emptyDatabase().run!(statement),
+    });
+    const write = jest.spyOn(process.stdout, 'write');
+    try {
+      await expect(migrate(configFor(), log, LIMIT_MS)).rejects.toMatchObject({ code: '42501' });
+      expect(write.mock.calls).toEqual([]);
+    } finally {
+      write.mockRestore();
+    }
   });
 
   it.each([

@@ -116,6 +116,20 @@ describe('prepareDatabase', () => {
     await Promise.all(server.connections.map(({ closed }) => closed));
   });
 
+  it('gives up a server that responds to every statement, but too slowly for all of them', async () => {
+    const { run } = emptyDatabase();
+    await start({
+      run: async (statement) => {
+        await new Promise((done) => setTimeout(done, 200));
+        return run!(statement);
+      },
+    });
+    await expect(prepare({ timeout: 900, startTimeout: 900 })).rejects.toThrow(
+      'could not be used within 900 ms: it does not respond to a statement',
+    );
+    await Promise.all(server.connections.map(({ closed }) => closed));
+  });
+
   it('keeps the reason of the server if the last attempt has too little time to learn it', async () => {
     await start({
       login: ({ serial }) => (serial === 1 ? fail('55P03') : new Promise(() => undefined)),

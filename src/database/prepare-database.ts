@@ -12,6 +12,7 @@ import {
   isTimeout,
   isUnavailable,
   isUnsupported,
+  READ_TIMEOUT,
 } from './postgres-errors.js';
 import { serversOf } from './primary-client.js';
 import { localSettingsOf } from './session.js';
@@ -47,10 +48,14 @@ export async function prepareDatabase(
   const deadline = performance.now() + config.startTimeout;
   let logged: { readonly reason: string; readonly at: number } | undefined;
   for (;;) {
-    const remaining = deadline - performance.now();
-    const limit = remaining > 0 ? Math.max(remaining, MIN_TIMEOUT_MS) : config.timeout;
+    const isOnlyAttempt = config.startTimeout === 0;
+    const limit = isOnlyAttempt
+      ? config.timeout
+      : Math.ceil(Math.max(deadline - performance.now(), MIN_TIMEOUT_MS));
+    // Many statements that each respond in time could take longer, and so does the ROLLBACK after one that does not.
+    const end = isOnlyAttempt ? undefined : AbortSignal.timeout(limit);
     try {
-      await migrate({ ...config, timeout: Math.min(config.timeout, Math.ceil(limit)) }, log, limit);
+      await migrate({ ...config, timeout: Math.min(config.timeout, limit) }, log, limit, end);
       return;
     } catch (error) {
       // With less time than the others, the last attempt may end before the server says why it waits.
@@ -96,6 +101,7 @@ function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string {
  *
  * @param log receives this warning
  * @param limit of each statement of a migration, in milliseconds; for everything else, it is `config.timeout`
+ * @param end aborted when the time for all statements together is over
  * @returns the names of the migrations that ran
  * @throws MigrationInProgressError, or the reason why the database cannot be used
  */
@@ -103,8 +109,9 @@ export async function migrate(
   config: DatabaseConfig,
   log: (message: string) => void,
   limit: number,
+  end?: AbortSignal,
 ): Promise<string[]> {
-  const pending = await inDatabase(config, config.timeout, async (manager) => {
+  const pending = await inDatabase(config, config.timeout, end, async (manager) => {
     await refuseOtherEncodings(manager);
     const executor = new MigrationExecutor(manager.dataSource, manager.queryRunner);
     const migrations = await executor.getPendingMigrations();
@@ -113,7 +120,7 @@ export async function migrate(
     return migrations;
   });
   if (pending.length === 0) return [];
-  return inDatabase(config, limit, async (manager) => {
+  return inDatabase(config, limit, end, async (manager) => {
     await takeLock(manager, log);
     const executor = new MigrationExecutor(manager.dataSource, manager.queryRunner);
     const migrations = await executor.executePendingMigrations();
@@ -126,10 +133,12 @@ export async function migrate(
  *
  * @param limit of each statement, in milliseconds. The wait for a lock is shorter: `config.timeout`. Until it ends, the locks
  *   that a migration has already hold up requests of other instances.
+ * @param end ends the connection when it is aborted
  */
 async function inDatabase<Result>(
   config: DatabaseConfig,
   limit: number,
+  end: AbortSignal | undefined,
   work: (manager: EntityManager) => Promise<Result>,
 ): Promise<Result> {
   const options = databaseOptions(config, {
@@ -138,6 +147,10 @@ async function inDatabase<Result>(
   });
   const { onConnect, ...extra } = options.extra as PoolOptions;
   const clients: Client[] = [];
+  const endConnections = () => {
+    for (const { connection } of clients) connection.stream.destroy(new Error(READ_TIMEOUT));
+  };
+  end?.addEventListener('abort', endConnections);
   const dataSource = new DataSource({
     ...options,
     extra: {
@@ -145,6 +158,7 @@ async function inDatabase<Result>(
       query_timeout: Math.ceil(limit),
       onConnect: (client: Client) => {
         clients.push(client);
+        if (end?.aborted === true) endConnections();
         return onConnect(client);
       },
     },
@@ -157,6 +171,7 @@ async function inDatabase<Result>(
       return work(manager);
     });
   } finally {
+    end?.removeEventListener('abort', endConnections);
     if (dataSource.isInitialized) await untilClosed(dataSource.destroy());
     // An open connection would keep a command from ending.
     for (const { connection } of clients) connection.stream.destroy();
