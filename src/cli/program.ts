@@ -73,7 +73,10 @@ function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Co
     .action(async (options: { distribute?: true }) => {
       const { withDatabase } = await import('./database.js');
       await withDatabase(streams, env, async (config) => {
-        if (options.distribute !== true) return;
+        if (options.distribute !== true) {
+          streams.stderr.write('The schema of the database is up to date.\n');
+          return;
+        }
         const { distributeTable } = await import('../database/distribute-table.js');
         const { shards, servers, wasDistributed } = await distributeTable(config, 'plants');
         const state = wasDistributed
