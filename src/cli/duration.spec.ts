@@ -21,7 +21,7 @@ describe('a duration', () => {
     '%j is refused with a text that names the accepted forms',
     (text) => {
       expect(() => parseDuration(text)).toThrow(
-        'Use a number and a unit: 30s, 15m, 24h, 90d or 52w.',
+        'Use a number of up to four digits and a unit, such as 30s, 15m, 24h, 90d or 52w.',
       );
     },
   );

@@ -15,7 +15,9 @@ const UNITS: Readonly<Record<string, number>> = {
 export function parseDuration(text: string): number {
   const match = /^(\d{1,4})([smhdw])$/.exec(text === '0' ? '0s' : text);
   if (match === null) {
-    throw new InvalidArgumentError('Use a number and a unit: 30s, 15m, 24h, 90d or 52w.');
+    throw new InvalidArgumentError(
+      'Use a number of up to four digits and a unit, such as 30s, 15m, 24h, 90d or 52w.',
+    );
   }
   return Number(match[1]) * UNITS[match[2]!]!;
 }

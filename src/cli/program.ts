@@ -61,7 +61,7 @@ function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Co
     });
   addTokenCommands(program.command('token').description('manage access tokens'), streams, env);
   addPlantsCommands(
-    program.command('plants').description('store plants from a file, or write all plants to one'),
+    program.command('plants').description('load plants from a file, or export all plants to one'),
     streams,
     env,
   );
@@ -69,11 +69,14 @@ function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Co
   program
     .command('migrate')
     .description('bring the schema of the database up to date')
-    .option('--distribute', 'then distribute the plants over the workers of Citus, by their id')
+    .option('--distribute', 'also distribute the plants over the workers of Citus')
     .action(async (options: { distribute?: true }) => {
       const { withDatabase } = await import('./database.js');
       await withDatabase(streams, env, async (config) => {
-        if (options.distribute !== true) return;
+        if (options.distribute !== true) {
+          streams.stderr.write('The schema of the database is up to date.\n');
+          return;
+        }
         const { distributeTable } = await import('../database/distribute-table.js');
         const { shards, servers, wasDistributed } = await distributeTable(config, 'plants');
         const state = wasDistributed

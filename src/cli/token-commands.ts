@@ -88,7 +88,10 @@ export function addTokenCommands(
         if (live.length === 0) throw noLiveToken(text);
         if (options.yes !== true) {
           const names = live.map(({ id, name }) => `${name} (${id})`).join(', ');
-          await confirm(streams, `This ends ${names} within five seconds, and cannot be undone.`);
+          await confirm(
+            streams,
+            `This revokes ${names} within five seconds, and cannot be undone.`,
+          );
         }
         const ids = live.map(({ id }) => id);
         await tokens.revoke(ids);
@@ -127,7 +130,7 @@ export function addTokenCommands(
         if (options.grace < SAFE_GRACE_MS && options.yes !== true) {
           await confirm(
             streams,
-            'All present tokens of this name stop working in less than an hour. This cannot be undone.',
+            'In less than an hour, the current tokens of this name stop working. This cannot be undone.',
           );
         }
         const made = await printNewToken(streams, (show) =>
@@ -189,11 +192,13 @@ const NAME = /^(?=.*[\p{L}\p{N}])[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,100}$/u;
 function checkName(name: string): void {
   if (mayContainAccessToken(name)) {
     throw new UsageError(
-      'This is a token or a part of one, not a name: no name has "plantstore_" in it.',
+      'This is a token or a part of one, not a name: a name cannot contain "plantstore_".',
     );
   }
   if (!NAME.test(name)) {
-    throw new UsageError('A name has 1 to 100 visible characters, a letter or a digit among them.');
+    throw new UsageError(
+      'A name must have 1 to 100 visible characters, at least one of them a letter or a digit.',
+    );
   }
 }
 

@@ -1,10 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import { ConfigError } from './config-error.js';
 import { withPassword } from './database-url.js';
+import { loadEnvFile } from './env-file.js';
 import {
   bytes,
   databaseUrl,
@@ -16,7 +15,7 @@ import {
   workers,
 } from './parsers.js';
 import { readSecrets } from './secrets.js';
-import { problemsOfEnvironment, problemsOfFile } from './unknown-settings.js';
+import { problemsOfEnvironment } from './unknown-settings.js';
 
 /** The settings, read once at the start. Times are milliseconds, sizes are bytes. */
 export type Config = Readonly<z.output<typeof environment>>;
@@ -163,40 +162,6 @@ const environment = settings
     isProduction: env.NODE_ENV === 'production',
   }));
 
-/** Adds the variables of a file `.env` in the working folder to the process, unless they are set already. */
-function processEnvironment(): NodeJS.ProcessEnv {
-  if (existsSync('.env')) {
-    const path = resolve('.env');
-    try {
-      const text = readFileSync(path, 'utf8');
-      refuseCutValues(path, text);
-      refuseUnknownNames(path, text);
-      process.loadEnvFile(path);
-    } catch (error) {
-      if (error instanceof ConfigError) throw error;
-      throw new ConfigError(
-        `${path} must be a file that this user can read. Make it readable, or remove it.`,
-        { cause: error },
-      );
-    }
-  }
-  return process.env;
-}
-
-/** Node reads an unquoted # as the beginning of a comment, even in a password: the setting would lose its end. */
-function refuseCutValues(path: string, text: string): void {
-  const cut = /^\s*(?:export\s+)?(\w+)\s*=\s*(?!["'`])[^\s#][^#\n]*(?<!\s)#/m.exec(text);
-  if (cut !== null) {
-    throw new ConfigError(`${cut[1]} in ${path} would be cut at a #: put its value in quotes`);
-  }
-}
-
-/** A mistyped setting would have no effect, and nobody would notice. */
-function refuseUnknownNames(path: string, text: string): void {
-  const problems = problemsOfFile(path, Object.keys(parseEnv(text)), NAMES);
-  if (problems.length > 0) throw new ConfigError(problems.join('; '));
-}
-
 /**
  * @param env the variables, by default those of the process
  * @returns a sentence for each variable that looks like a setting, and is none
@@ -211,8 +176,9 @@ export function unknownSettings(env = process.env): string[] {
  * @param env the variables, by default those of the process and of the file `.env`
  * @throws ConfigError that names every wrong variable and its valid values
  */
-export function readConfig(env = processEnvironment()): Config {
-  const { values, files } = readSecrets(env, SECRET_SETTINGS);
+export function readConfig(env?: NodeJS.ProcessEnv): Config {
+  const envFile = env === undefined ? loadEnvFile(NAMES) : undefined;
+  const { values, files } = readSecrets(env ?? process.env, SECRET_SETTINGS);
   const set = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
   const result = environment.safeParse(set);
   if (!result.success) {
@@ -220,7 +186,7 @@ export function readConfig(env = processEnvironment()): Config {
       result.error.issues
         .map(({ path, message }) => {
           const name = path.join('.');
-          const file = files.get(name);
+          const file = files.get(name) ?? envFile?.get(name);
           return `${file === undefined ? name : `${name} in ${file}`} ${message}`;
         })
         .join('; '),

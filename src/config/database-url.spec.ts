@@ -52,6 +52,25 @@ describe('DATABASE_URL', () => {
   });
 
   it.each([
+    ['sslmod=verify-full', 'sslmode'],
+    ['sslMode=verify-full', 'sslmode'],
+    ['application_name=a&ssl_mode=verify-full', 'sslmode'],
+    ['sslmode=verify-full&sslrootcrt=/ca.crt', 'sslrootcert'],
+  ])('a mistyped parameter of TLS, which pg would ignore, is refused: %s', (query, name) => {
+    expect(() => read(`postgres://me:hunter2@db/plants?${query}`)).toThrow(
+      new ConfigError(
+        `DATABASE_URL has a parameter that is nearly ${name}, and has no effect: write it as ${name}`,
+      ),
+    );
+  });
+
+  it('parameters of other programs are accepted', () => {
+    const query =
+      'schema=public&pgbouncer=true&channel_binding=require&sslcrl=/a&sslsni=1&sslmode=disable';
+    expect(read(`postgres://db/plants?${query}`)).toMatchObject({ ssl: false });
+  });
+
+  it.each([
     'postgres://h1:1,h2:2/plants?port=1,2,3',
     'postgres://h1/plants?port=1,2',
     'postgres:///plants?host=h1,h2,h3&port=1,2',

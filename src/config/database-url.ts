@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net';
+import { distance } from 'fastest-levenshtein';
 import { parse } from 'pg-connection-string';
 import { describeFileError } from './file-error.js';
 
@@ -13,6 +14,15 @@ const PRIMARY = 'must have no target_session_attrs, or read-write: the service n
 
 /** The values of libpq's target_session_attrs that a primary fulfils. */
 const PRIMARY_ATTRS: readonly unknown[] = [undefined, 'any', 'read-write', 'primary'];
+
+/** The parameters without which a connection to the server may be open to others. */
+const TLS_PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey'];
+
+/** A parameter of libpq that differs from `sslcert` in two letters, and means something else. */
+const SIMILAR_PARAMETER = 'sslcrl';
+
+/** Two letters that are swapped count as two. */
+const MISTYPED_LETTERS = 2;
 
 /**
  * Checks the address of a database. The message repeats no part of the address, because every part may belong to a
@@ -31,6 +41,10 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
   if (authority.split('@').length > 2) return MUST_ESCAPE;
   // pg ignores everything from a # on.
   if (text.includes('#')) return MUST_ESCAPE;
+  const mistyped = mistypedTlsParameter(query);
+  if (mistyped !== undefined) {
+    return `has a parameter that is nearly ${mistyped}, and has no effect: write it as ${mistyped}`;
+  }
   try {
     decodeURIComponent(text);
     // Parsed with pg's own parser. It accepts addresses that are not URLs, such as one with an empty host, and reads
@@ -50,6 +64,19 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
       ? MUST_BE
       : `names a file in sslrootcert, sslcert or sslkey that cannot be read: ${describeFileError(error)}`;
   }
+}
+
+/** pg ignores unknown parameters: with `sslmod=verify-full`, the password would be sent without TLS, and nobody would notice. */
+function mistypedTlsParameter(query: string): string | undefined {
+  const names = [...new URLSearchParams(query).keys()].filter(
+    (name) => !TLS_PARAMETERS.includes(name) && name !== SIMILAR_PARAMETER,
+  );
+  return TLS_PARAMETERS.find((parameter) =>
+    names.some((name) => {
+      const letters = name.toLowerCase().replaceAll(/[_-]/g, '');
+      return distance(letters, parameter) <= MISTYPED_LETTERS;
+    }),
+  );
 }
 
 /** A colon belongs to an IPv6 address or a path; everywhere else, it would be the beginning of a port. */

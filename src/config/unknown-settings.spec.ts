@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { readFileSync } from 'node:fs';
+import { settings } from './config.js';
 import { problemsOfEnvironment, problemsOfFile } from './unknown-settings.js';
 
 const SETTINGS = [
@@ -19,7 +20,7 @@ it.each([
   ['BODYLIMIT', ': did you mean BODY_LIMIT?'],
   ['PROT', ': did you mean PORT?'],
   ['PORTS', ': did you mean PORT?'],
-  ['MY_FLAG', ' (.env.example has all settings)'],
+  ['MY_FLAG', ' (.env.example lists all settings)'],
 ])('%s in a file is not a setting%s', (name, hint) => {
   expect(problemsOfFile('.env', ['PORT', name], SETTINGS)).toEqual([
     `${name} in .env is not a setting${hint}`,
@@ -49,9 +50,9 @@ it('accepts in a file what libraries and Docker Compose read', () => {
 it.each([
   ['DATABASE_POOL', ': did you mean DATABASE_POOL_SIZE?'],
   ['DATABASE_URI', ': did you mean DATABASE_URL?'],
-  ['CORS_ORIGIN', ' (.env.example has all settings)'],
+  ['CORS_ORIGIN', ' (.env.example lists all settings)'],
   ['BODY_LIMITS', ': did you mean BODY_LIMIT?'],
-  ['OIDC_CLIENT_ID', ' (.env.example has all settings)'],
+  ['OIDC_CLIENT_ID', ' (.env.example lists all settings)'],
 ])('%s in the environment is not a setting', (name, hint) => {
   expect(problemsOfEnvironment([name], SETTINGS)).toEqual([
     `The variable ${name} is not a setting and has no effect${hint}`,
@@ -69,4 +70,11 @@ it.each([
   'MAX_MEMORY',
 ])('%s in the environment belongs to another program, or is a setting', (name) => {
   expect(problemsOfEnvironment([name], SETTINGS)).toEqual([]);
+});
+
+it('warns of a mistyped name of each setting that no other program is likely to have', () => {
+  const ofOthers = ['HOST', 'NODE_ENV', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'PGPASSWORD', 'PORT'];
+  const names = Object.keys(settings.shape);
+  const silent = names.filter((name) => problemsOfEnvironment([`${name}S`], names).length === 0);
+  expect(silent.sort()).toEqual(ofOthers);
 });

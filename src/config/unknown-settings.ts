@@ -9,7 +9,7 @@ const OF_COMMANDS = ['PLANT_STORE_TOKEN', 'PLANT_STORE_TOKEN_FILE', 'PLANT_STORE
 
 /** How the names of settings begin that no other program is likely to use. */
 const OURS =
-  /^(?:AUTH_FAILURES|BASE_URL|BODY_LIMIT|CORS_|DATABASE_|DATA_DIR|IDLE_TIMEOUT|KEEP_ALIVE|MAX_CONNECTIONS|MAX_PENDING|METRICS_TOKEN|OIDC_|READINESS|SHUTDOWN|TRUSTED_PROXY)/;
+  /^(?:AUTH_FAILURES|BASE_URL|BODY_LIMIT|CORS_|DATABASE_|DATA_DIR|IDLE_TIMEOUT|KEEP_ALIVE|LOG_LEVEL|MAX_CONNECTIONS|MAX_PENDING|METRICS_TOKEN|OIDC_|READINESS|REQUEST_TIMEOUT|SHUTDOWN|TRUSTED_PROXY|WEB_CONCURRENCY)/;
 
 /** Variables that Kubernetes and Docker set for a service with a name such as "database". */
 const OF_LINKS = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP)(?:_\w+)?)?)$/;
@@ -64,5 +64,5 @@ function hint(name: string, settings: readonly string[]): string {
   return nearest.startsWith(upper) ||
     distance(upper, nearest) <= Math.max(SWAPPED_LETTERS, MAX_DISTANCE * nearest.length)
     ? `: did you mean ${nearest}?`
-    : ' (.env.example has all settings)';
+    : ' (.env.example lists all settings)';
 }

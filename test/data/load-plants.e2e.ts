@@ -195,7 +195,7 @@ describe('plants load', () => {
     expect((await readFile(list, 'utf8')).split('\n').sort()).toEqual([
       '',
       '3,40005,"The id ""9.22337E+18"" is not a 64-bit integer in digits without leading zeros. Spreadsheets change long ids."',
-      '4,40005,"The line has not as many values as the header."',
+      '4,40005,"The line has more or fewer values than the header."',
       expect.stringMatching(/^5,40006,"The id 1 belongs to a different plant\..+"$/),
       'line,error,message',
     ]);
@@ -232,11 +232,11 @@ describe('plants load', () => {
       expect(await loadText(text)).toEqual({
         exitCode: 0,
         stdout: '',
-        stderr: `${join(folder, 'plants')} has no plants. Nothing was sent.\n`,
+        stderr: `${join(folder, 'plants')} contains no plants. Nothing was sent.\n`,
       });
       expect(await load(['-'], { typed: text })).toMatchObject({
         exitCode: 0,
-        stderr: 'Standard input has no plants. Nothing was sent.\n',
+        stderr: 'Standard input contains no plants. Nothing was sent.\n',
       });
       expect(gateway.requests).toEqual([]);
     },

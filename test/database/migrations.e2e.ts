@@ -75,6 +75,14 @@ describe('migrations', () => {
     );
   });
 
+  it('are run by the command migrate, which says so', async () => {
+    expect(await runInProcess(['migrate'], { DATABASE_URL: database.url })).toEqual({
+      exitCode: 0,
+      stdout: '',
+      stderr: 'The schema of the database is up to date.\n',
+    });
+  });
+
   it('distribute nothing on a database without Citus, and say so', async () => {
     const { exitCode, stderr } = await runInProcess(['migrate', '--distribute'], {
       DATABASE_URL: database.url,

@@ -10,26 +10,17 @@ const MODULES = join(ROOT, 'test/examples/node_modules');
 
 const BIN = join(MODULES, '.bin');
 
-const OPTIONS = {
-  strict: true,
-  noUncheckedIndexedAccess: true,
-  target: 'es2024',
-  lib: ['es2024', 'dom'],
-  module: 'nodenext',
-  types: ['node'],
-  // Those of the libraries are not the client's.
-  skipLibCheck: true,
-  outDir: 'built',
-};
-
 describe('the generated clients of docs/generated-clients.md', () => {
   let service: TestService;
   let guide: string;
+  let installed: Record<string, string>;
   let folder: string;
 
   beforeAll(async () => {
     service = await startService();
     guide = await readFile(join(ROOT, 'docs/generated-clients.md'), 'utf8');
+    const packageFile = await readFile(join(ROOT, 'test/examples/package.json'), 'utf8');
+    installed = (JSON.parse(packageFile) as { dependencies: typeof installed }).dependencies;
   });
   beforeEach(async () => {
     await service.database.query('TRUNCATE plants');
@@ -38,8 +29,7 @@ describe('the generated clients of docs/generated-clients.md', () => {
     await cp(join(ROOT, 'openapi.json'), join(folder, 'openapi.json'));
     await writeFile(join(folder, 'package.json'), '{"type":"module"}');
     await writeFile(join(folder, 'exact-id.ts'), codeIn(guide, 'ts exact-id.ts'));
-    const config = { compilerOptions: OPTIONS, include: ['*.ts', 'plant-store'] };
-    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config));
+    await writeFile(join(folder, 'tsconfig.json'), codeIn(guide, 'json tsconfig.json'));
   });
   afterEach(() => rm(folder, { recursive: true }));
   afterAll(() => service.close());
@@ -66,11 +56,16 @@ describe('the generated clients of docs/generated-clients.md', () => {
   /** Generates a client, checks its types, and runs the code that the guide has for it. */
   const generateAndRun = async (generator: string, edit = (code: string) => code) => {
     const section = guide.split(`\n## ${generator}\n`)[1]!.split('\n## ')[0]!;
-    // The packages are installed, so that no test downloads one.
-    const command = codeIn(section, 'sh').replace('npx ', '');
-    expect(await run('/bin/sh', '-c', command)).toMatchObject({ exitCode: 0 });
+    const [install, command] = codeIn(section, 'sh').split('\n');
+    // The packages are installed already, so that no test downloads one.
+    const packages = install!.replace('npm install --save-dev ', '').split(' ');
+    expect(Object.keys(installed)).toEqual(expect.arrayContaining(packages));
+    expect(await run('/bin/sh', '-c', command!.replace('npx ', ''))).toMatchObject({ exitCode: 0 });
     await writeFile(join(folder, 'client.ts'), edit(codeIn(section, 'ts')));
-    expect(await run(join(BIN, 'tsc'))).toEqual({ exitCode: 0, output: '' });
+    expect(await run(join(BIN, 'tsc'), '--noUncheckedIndexedAccess')).toEqual({
+      exitCode: 0,
+      output: '',
+    });
     return run(process.execPath, 'built/client.js');
   };
 

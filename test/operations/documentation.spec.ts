@@ -224,7 +224,11 @@ describe('the documentation is complete', () => {
       ),
     );
     const named = codeIn(proseOf(page)).filter((text) => /^[\w./-]+\.ts$/.test(text));
-    const missing = named.filter((name) => !files.some((file) => file.endsWith(`/${name}`)));
+    // docs/generated-clients.md tells its reader to write these.
+    const ofReaders = ['exact-id.ts', 'client.ts'];
+    const missing = named.filter(
+      (name) => !ofReaders.includes(name) && !files.some((file) => file.endsWith(`/${name}`)),
+    );
     expect(missing).toEqual([]);
   });
 

@@ -88,13 +88,13 @@ describe('a start that cannot succeed', () => {
       'a certificate that does not exist',
       ['command'],
       { DATABASE_URL: 'postgres://me@127.0.0.1:1/plants?sslrootcert=/nowhere' },
-      /^DATABASE_URL names a file in sslrootcert, sslcert or sslkey that cannot be read \(ENOENT\)\n$/,
+      /^DATABASE_URL names a file in sslrootcert, sslcert or sslkey that cannot be read: there is no such file or folder\n$/,
     ],
     [
       'a file of a secret that does not exist',
       ['service', 'command'],
       { DATABASE_URL_FILE: '/nowhere/url' },
-      /^DATABASE_URL_FILE names \/nowhere\/url, which cannot be read \(ENOENT\)\n$/,
+      /^DATABASE_URL_FILE names \/nowhere\/url, which cannot be read: there is no such file or folder\n$/,
     ],
     [
       // For documentation (RFC 5737), so no machine has it.
@@ -264,6 +264,29 @@ describe('a start that cannot succeed', () => {
     },
   );
 
+  it('a .env with a line that is not NAME=value: the message has its number, and no part of it', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+    const key = '"a\nb c"';
+    await writeFile(join(dir, '.env'), `# "\r\n\r\nPGPASSWORD=${key}\nPGPASSWORD hunter2\n`);
+    const command = attempt([MAIN], {}, dir);
+    expect(await command.exit()).toBe(1);
+    expect(command.stderr).toBe(
+      `Line 5 of ${join(dir, '.env')} has no effect: write it as NAME=value, or put a # in front of it\n`,
+    );
+    await rm(dir, { recursive: true });
+  });
+
+  it('a .env with a wrong value: the message says that it is in this file', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+    await writeFile(join(dir, '.env'), 'PORT=x\nLOG_LEVEL=y\n');
+    const command = attempt([MAIN], { LOG_LEVEL: 'z' }, dir);
+    expect(await command.exit()).toBe(1);
+    expect(command.stderr).toMatch(
+      /^PORT in \S+\.env must be a whole number .*; LOG_LEVEL must be one of [^;]*$/,
+    );
+    await rm(dir, { recursive: true });
+  });
+
   it('a .env with a name that is not a setting: the message has the nearest one, and no value', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
     await writeFile(join(dir, '.env'), 'DATABSE_URL=postgres://me:hunter2@db/x\nPORT=0\nFOO=a\n');
@@ -272,7 +295,7 @@ describe('a start that cannot succeed', () => {
       expect(await command.exit()).toBe(1);
       const path = join(dir, '.env');
       expect(command.stderr).toBe(
-        `DATABSE_URL in ${path} is not a setting: did you mean DATABASE_URL?; FOO in ${path} is not a setting (.env.example has all settings)\n`,
+        `DATABSE_URL in ${path} is not a setting: did you mean DATABASE_URL?; FOO in ${path} is not a setting (.env.example lists all settings)\n`,
       );
     }
     await rm(dir, { recursive: true });

@@ -277,7 +277,7 @@ describe('./plant-store', () => {
       });
       expect(await call('token', 'create', 'x', '--expires', 'soon')).toMatchObject({
         exitCode: 2,
-        stderr: expect.stringContaining('Use a number and a unit'),
+        stderr: expect.stringContaining('Use a number of up to four digits and a unit'),
       });
       expect(await call('token', 'rotate', 'plantstore_')).toMatchObject({
         exitCode: 2,

@@ -68,7 +68,7 @@ describe('the token commands, beside a running service', () => {
     expect(await token('create', name)).toMatchObject({
       exitCode: 2,
       stdout: '',
-      stderr: expect.stringMatching(/^A name has 1 to 100 visible characters, .+\n$/),
+      stderr: expect.stringMatching(/^A name must have 1 to 100 visible characters, .+\n$/),
     });
     expect(await list()).toEqual([]);
   });
@@ -175,7 +175,7 @@ describe('the token commands, beside a running service', () => {
     await token('create', 'greenhouse');
     const revoked = await tokenIn({ typed: `${typed}\n` }, 'revoke', 'greenhouse');
     expect(revoked).toMatchObject({ exitCode, stdout: '' });
-    expect(revoked.stderr).toContain('This ends greenhouse (');
+    expect(revoked.stderr).toContain('This revokes greenhouse (');
     expect(await list()).toMatchObject([{ status }]);
   });
 
@@ -325,7 +325,7 @@ describe('the token commands, beside a running service', () => {
     const rotated = await tokenIn({ typed: 'n\n' }, 'rotate', 'greenhouse', '--grace', '59m');
     expect(rotated).toMatchObject({ exitCode: 1, stdout: '' });
     expect(rotated.stderr).toMatch(
-      /^All present tokens of this name stop working in less than an hour\. This cannot be undone\./,
+      /^In less than an hour, the current tokens of this name stop working\. This cannot be undone\./,
     );
     expect(await list()).toMatchObject([{ status: 'live', expiresAt: null }]);
   });
@@ -350,8 +350,8 @@ describe('the token commands, beside a running service', () => {
     [['rotate', 'nobody'], 1, 'There is no live token of this name'],
     [['revoke', 'nobody', '--force'], 2, 'Unknown option'],
     [['create'], 2, "missing required argument 'name'"],
-    [['create', ''], 2, 'A name has 1 to 100'],
-    [['create', 'x', '--expires', 'soon'], 2, 'Use a number and a unit'],
+    [['create', ''], 2, 'A name must have 1 to 100'],
+    [['create', 'x', '--expires', 'soon'], 2, 'Use a number of up to four digits and a unit'],
     [['create', 'x', '--expires', '0s'], 2, 'would never work'],
     [['create', '\u200b'], 2, 'visible characters'],
     [['rotate', 'x', '--grace', '1s'], 1, '--yes'],

@@ -60,7 +60,9 @@ export async function loadPlants(options: LoadOptions, streams: Streams): Promis
   }
   if (list !== undefined) throw new CommandError(summary());
   const hasPlants = progress.line > 0;
-  streams.stderr.write(`${hasPlants ? summary() : `${name} has no plants. Nothing was sent.`}\n`);
+  streams.stderr.write(
+    `${hasPlants ? summary() : `${name} contains no plants. Nothing was sent.`}\n`,
+  );
 }
 
 /**

@@ -183,7 +183,7 @@ function noHeader(found: readonly string[] = []): CommandError {
 
 function readRow(header: string[], values: Values): Pick<PlantLine, 'json' | 'problem'> {
   if (values.length !== header.length) {
-    return { problem: 'The line has not as many values as the header.' };
+    return { problem: 'The line has more or fewer values than the header.' };
   }
   const valueOf = (column: string) => values[header.indexOf(column)];
   const id = valueOf('id') ?? '';

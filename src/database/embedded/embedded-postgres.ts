@@ -161,6 +161,6 @@ function errorOf(dataDir: string, code: number | null, output: string): StartErr
   const [, fatal, detail] = /^(?:FATAL|PANIC): +(.*)(?:\nDETAIL: +(.*)\.)?/m.exec(output) ?? [];
   const reason = fatal ?? (output.replaceAll(/\s+/g, ' ') || `exit code ${code}`);
   return new StartError(
-    `The embedded Postgres cannot start in ${cluster}: ${reason}${detail === undefined ? '' : ` (${detail})`}. Mend that, restore a copy of the folder or move it away, or set DATABASE_URL to a Postgres server.`,
+    `The embedded Postgres cannot start in ${cluster}: ${reason}${detail === undefined ? '' : ` (${detail})`}. Correct that, restore a copy of the folder or move it away, or set DATABASE_URL to a Postgres server.`,
   );
 }

@@ -50,7 +50,7 @@ describe('a package of Postgres', () => {
   it('that cannot be started for another reason: the message says which', async () => {
     await makeProgram('', 0o644);
     await expect(checkPostgresPackage(folder)).rejects.toThrow(
-      /^The embedded Postgres cannot run on this machine \(.*EACCES\)\. Mend that, or set DATABASE_URL/,
+      /^The embedded Postgres cannot run on this machine \(.*EACCES\)\. Correct that, or set DATABASE_URL/,
     );
   });
 });

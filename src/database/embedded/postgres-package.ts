@@ -44,7 +44,7 @@ export async function checkPostgresPackage(folder: string): Promise<void> {
     const library = /loading shared libraries: ([^:\s]+)/.exec(stderr ?? '')?.[1];
     const reason =
       library === undefined
-        ? `cannot run on this machine (${stderr?.trim() || message}). Mend that`
+        ? `cannot run on this machine (${stderr?.trim() || message}). Correct that`
         : `needs the library ${library}. Install the package of your system that contains it`;
     throw new StartError(`The embedded Postgres ${reason}, ${OR_SERVER}.`);
   }
