@@ -23,12 +23,12 @@ export function descriptorWarning(
   );
 }
 
-/** Node has raised the soft limit to the hard one. Only Linux tells it in a file. */
+/** @returns the soft limit, which Node raises to the hard one at its start; undefined on a system other than Linux */
 function readDescriptorLimit(): number | undefined {
   try {
     const [, limit] =
       /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
-    // Without digits, it is unlimited.
+    // No digits follow if it is `unlimited`.
     return limit === undefined ? undefined : Number(limit);
   } catch {
     return undefined;

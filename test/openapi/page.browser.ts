@@ -116,12 +116,15 @@ describe('the page of Swagger UI', () => {
   });
 
   // So that the next operation needs no change of the page.
-  it.each(VIEWS)('is also accessible with operations of other methods: %j', async (view) => {
-    const { page, close } = await open(view, addOperations);
-    await page.getByText('Another operation').last().waitFor();
-    expect(await findings(page)).toEqual([]);
-    await close();
-  });
+  it.each(VIEWS.slice(0, 2))(
+    'is also accessible with operations of other methods: %j',
+    async (view) => {
+      const { page, close } = await open(view, addOperations);
+      await page.getByText('Another operation').last().waitFor();
+      expect(await findings(page)).toEqual([]);
+      await close();
+    },
+  );
 
   it('begins with the name of the product and the description, without what helps nobody', async () => {
     const { page, close } = await open();
