@@ -23,7 +23,7 @@ export function descriptorWarning(
   );
 }
 
-/** @returns the soft limit, which Node raises to the hard one at its start; undefined on a system other than Linux */
+/** @returns undefined if there is no limit, or the system is not Linux; Node has raised the soft limit to the hard one */
 function readDescriptorLimit(): number | undefined {
   try {
     const [, limit] =

@@ -40,8 +40,8 @@ export class LogOutput implements DestinationStream {
     this.stream.removeAllListeners('error');
     // What was not written stays in the buffer, and each flush tries again.
     this.stream.on('error', ({ code }: NodeJS.ErrnoException) => {
-      // A full pipe is read on in a moment, so its entries are kept. After other errors, each entry is counted as lost until a
-      // write succeeds.
+      // A reader that is slow may go on, so entries for a full pipe wait in the buffer. After any other error, entries are lost
+      // until a write succeeds.
       this.isFailing = code !== 'EAGAIN';
     });
     this.stream.on('write', () => (this.isFailing = false));
