@@ -88,13 +88,13 @@ describe('a start that cannot succeed', () => {
       'a certificate that does not exist',
       ['command'],
       { DATABASE_URL: 'postgres://me@127.0.0.1:1/plants?sslrootcert=/nowhere' },
-      /^DATABASE_URL names a file in sslrootcert, sslcert or sslkey that cannot be read \(ENOENT\)\n$/,
+      /^DATABASE_URL names a file in sslrootcert, sslcert or sslkey that cannot be read: there is no such file or folder\n$/,
     ],
     [
       'a file of a secret that does not exist',
       ['service', 'command'],
       { DATABASE_URL_FILE: '/nowhere/url' },
-      /^DATABASE_URL_FILE names \/nowhere\/url, which cannot be read \(ENOENT\)\n$/,
+      /^DATABASE_URL_FILE names \/nowhere\/url, which cannot be read: there is no such file or folder\n$/,
     ],
     [
       // For documentation (RFC 5737), so no machine has it.
