@@ -111,6 +111,11 @@ tests() {
 runs=0
 rm -rf coverage
 
+# Jest counts the lines of unit tests itself, because it compiles the modules for them in another way than the build.
+unit_tests() {
+  npm run test:unit -- --coverage --json --outputFile="$work/$((++runs)).json"
+}
+
 on_oldest_postgres() {
   local port
   pg_bin=/usr/lib/postgresql/15/bin
@@ -121,9 +126,8 @@ on_oldest_postgres() {
   as_postgres "$pg_bin/pg_ctl" -D "$work/postgres" -l "$work/postgres/log" -w start \
     -o "-p $port -k $work/postgres -c listen_addresses=127.0.0.1 -c max_connections=300" >/dev/null
   export TEST_DATABASE_URL="postgres://plants@127.0.0.1:$port/postgres"
-  tests npm test -- 'src/(auth|database|plants)/' 'create/(create|idempotent)' 'tokens/token-' \
+  PROPERTY_RUNS=100 tests npm test -- 'src/(auth|database|plants)/' 'create/(create|idempotent|properties)' 'tokens/token-' \
     'database/(hostile|migrations|portable)' 'operations/readiness' 'start/(wait-for-database|workers)'
-  PROPERTY_RUNS=100 npm test -- properties
   unset TEST_DATABASE_URL
 }
 
@@ -150,7 +154,6 @@ report_loss() {
 }
 
 report_coverage() {
-  npm run -s test:unit -- --coverage
   c8 --config .ci/c8.json report
   node .ci/report-coverage.js
 }

@@ -23,12 +23,12 @@ export function descriptorWarning(
   );
 }
 
-/** Node has raised the soft limit to the hard one. Only Linux tells it in a file. */
+/** @returns undefined if there is no limit, or the system is not Linux; Node has raised the soft limit to the hard one */
 function readDescriptorLimit(): number | undefined {
   try {
     const [, limit] =
       /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
-    // Without digits, it is unlimited.
+    // No digits follow if it is `unlimited`.
     return limit === undefined ? undefined : Number(limit);
   } catch {
     return undefined;

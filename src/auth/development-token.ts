@@ -19,7 +19,7 @@ import { DEVELOPMENT, isWellFormedAccessToken } from './access-token.js';
 const OTHERS = 0o077;
 
 /** Where the token for development is kept. */
-export function developmentTokenFile(dataDir: string): string {
+function developmentTokenFile(dataDir: string): string {
   return join(dataDir, 'development-token');
 }
 

@@ -74,7 +74,7 @@ export async function writeResult(output: Output, result: string): Promise<void>
 }
 
 /** The program that reads standard output has ended, as `head` does. It knows that, so nothing is said. */
-export class ReaderEndedError extends CommandError {
+class ReaderEndedError extends CommandError {
   /** The one that a shell reports of a program that SIGPIPE ended. */
   override readonly exitCode = 141;
 }

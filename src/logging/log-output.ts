@@ -12,7 +12,7 @@ const FLUSH_INTERVAL_MS = 100;
 /** The most that waits in memory for a program that reads the log too slowly. */
 const MAX_BUFFER_BYTES = 1024 * 1024;
 
-/** How often the end of the process waits, for a tenth of a second each, for a program that reads the log too slowly. */
+/** At the end of the process, how many tenths of a second are waited for a program that reads the log too slowly. */
 const WAITS_AT_EXIT = 10;
 
 /**
@@ -33,19 +33,20 @@ export class LogOutput implements DestinationStream {
       maxWrite: MAX_WRITE_BYTES,
       maxLength: MAX_BUFFER_BYTES,
       periodicFlush: FLUSH_INTERVAL_MS,
-      // Each retry would block the process for a tenth of a second.
+      // A full pipe is tried again only when the process ends, because pino blocks it for a tenth of a second each time.
       retryEAGAIN: () => this.waitsLeft-- > 0,
     });
     // After EPIPE, pino's own listener would discard all entries without an event.
     this.stream.removeAllListeners('error');
     // What was not written stays in the buffer, and each flush tries again.
     this.stream.on('error', ({ code }: NodeJS.ErrnoException) => {
-      // A pipe is full for a moment, or for ever. Other errors last.
+      // A reader that is slow may go on, so entries for a full pipe wait in the buffer. After any other error, entries are lost
+      // until a write succeeds.
       this.isFailing = code !== 'EAGAIN';
     });
     this.stream.on('write', () => (this.isFailing = false));
     this.stream.on('drop', () => this.lostEntries++);
-    // Also after an error that ends the process.
+    // Unlike the shutdown of the service, this event also comes after an error that ends the process.
     process.once('exit', () => {
       this.waitsLeft = WAITS_AT_EXIT;
       this.stream.end();
@@ -63,11 +64,11 @@ export class LogOutput implements DestinationStream {
 }
 
 /**
- * Lets a write to standard output fail instead of blocking this process, for when a child process was started: that makes an
- * output that the two share a blocking one, until the child itself has started.
+ * Lets a write to a full standard output fail instead of blocking this process. Call it after the start of a child process
+ * that shares the output: Node has made the output a blocking one for it.
  */
 export function unblockOutput(): void {
-  // Node has no other interface to it. A file has no handle, and never blocks.
+  // Only the internal handle of the stream can change that. A file has none, and never blocks.
   const { _handle: handle } = process.stdout as { _handle?: { setBlocking?(on: boolean): void } };
   handle?.setBlocking?.(false);
 }

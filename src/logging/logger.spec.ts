@@ -174,7 +174,7 @@ describe('a log that cannot be written', () => {
   const fail = (code: string) => {
     let attempts = 0;
     return () => {
-      // A process that never gave up would make a test endless.
+      // If the logger tried for ever, another error would end the test after 100 attempts.
       throw Object.assign(new Error(code), { code: ++attempts < 100 ? code : undefined });
     };
   };

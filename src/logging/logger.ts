@@ -29,7 +29,7 @@ export function createLogger({ level }: Config['log'], worker?: number): Logger 
   );
 }
 
-/** The path of a request without a route is for the person at the terminal. A log that is kept should not have what anybody may send. */
+/** Leaves out the path of a request without a route: anybody may send it, and a file keeps it. A terminal shows it. */
 const FOR_A_FILE = { path: () => undefined };
 
 const PRETTY: PrettyOptions = { singleLine: true, translateTime: 'SYS:HH:MM:ss' };

@@ -25,7 +25,7 @@ it('the devcontainer has what a build and the tests need', async () => {
       `--volume=${resolve('node_modules')}:/workspace/node_modules:ro`,
       '--workdir=/workspace',
     ];
-    const command = ['npm', 'test', '--', 'src/plants', 'test/create-plant'];
+    const command = ['npm', 'test', '--', 'src/plants', 'test/create/create-plant'];
     const container = runContainer(options, command, slim);
     const code = await container.output.exit();
     const { stderr } = container.output;

@@ -22,6 +22,26 @@ const TRANSITIONS_ENDED = `Promise.allSettled(
   document.getAnimations().filter((each) => each instanceof CSSTransition).map((each) => each.finished),
 )`;
 
+/** Adds an operation of every other method to the OpenAPI document that a page loads, with a parameter in its path. */
+async function addOperations(page: Page): Promise<void> {
+  const operation = {
+    tags: ['plants'],
+    summary: 'Another operation',
+    parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'integer' } }],
+    responses: { 200: { description: 'Done' } },
+  };
+  await page.route('**/docs/openapi.json', async (route) => {
+    const response = await route.fetch();
+    const { paths, ...rest } = (await response.json()) as { paths: object };
+    const methods = ['get', 'put', 'patch', 'delete'];
+    const added = Object.fromEntries(methods.map((method) => [method, operation]));
+    await route.fulfill({
+      response,
+      json: { ...rest, paths: { ...paths, '/plants/{id}': added } },
+    });
+  });
+}
+
 const VIEWS = [
   { viewport: { width: 375, height: 812 }, colorScheme: 'light' },
   { viewport: { width: 375, height: 812 }, colorScheme: 'dark' },
@@ -44,8 +64,12 @@ describe('the page of Swagger UI', () => {
     await service.close();
   });
 
-  const open = async (options?: BrowserContextOptions): Promise<CheckedPage> => {
+  const open = async (
+    options?: BrowserContextOptions,
+    prepare?: (page: Page) => Promise<void>,
+  ): Promise<CheckedPage> => {
     const opened = await openPage(browser, options);
+    await prepare?.(opened.page);
     await opened.page.goto(`${service.url}/docs`);
     await createPlantOf(opened.page).locator('.execute').waitFor();
     return opened;
@@ -90,6 +114,17 @@ describe('the page of Swagger UI', () => {
     expect(await findings(page)).toEqual([]);
     await close();
   });
+
+  // So that the next operation needs no change of the page.
+  it.each(VIEWS.slice(0, 2))(
+    'is also accessible with operations of other methods: %j',
+    async (view) => {
+      const { page, close } = await open(view, addOperations);
+      await page.getByText('Another operation').last().waitFor();
+      expect(await findings(page)).toEqual([]);
+      await close();
+    },
+  );
 
   it('begins with the name of the product and the description, without what helps nobody', async () => {
     const { page, close } = await open();

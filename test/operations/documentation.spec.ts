@@ -132,6 +132,18 @@ describe('the documentation is complete', () => {
     expect(fields.sort()).toEqual(PLANT_FIELDS.toSorted());
   });
 
+  it('docs/load.md has the header of CSV', () => {
+    expect(codeIn(proseOf('docs/load.md'))).toContain(PLANT_FIELDS.join());
+  });
+
+  it('docs/api.md has each operation of the OpenAPI document', () => {
+    const { paths } = JSON.parse(textOf('openapi.json')) as { paths: Record<string, object> };
+    for (const [path, operations] of Object.entries(paths)) {
+      for (const method of Object.keys(operations))
+        expect(textOf('docs/api.md')).toContain(`${method.toUpperCase()} ${path} `);
+    }
+  });
+
   it.each(['prometheus/alerts.yml', 'grafana/dashboards/plant-store.json'])(
     'deploy/%s counts the requests of each path of the OpenAPI document',
     (file) => {

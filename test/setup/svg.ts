@@ -1,5 +1,5 @@
 /** Shades that are visible on white and on black, because charts have no background. */
-export const TEXT_COLOR = '#7a7a7a';
+const TEXT_COLOR = '#7a7a7a';
 export const GRID_COLOR = '#8888884d';
 
 /** @returns an SVG document whose fonts and colors fit the other charts */

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { readConfig } from '../../src/config/config.js';
+import { version } from '../../src/config/version.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
@@ -213,7 +214,11 @@ describeOnLinux('several workers', () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(ids.length);
     expect(statuses.filter((status) => status === 400)).toHaveLength(ids.length);
     for (const socket of sockets) {
-      await waitForMetrics(socket, [...counted, 'plant_store_worker_restarts_total 0']);
+      await waitForMetrics(socket, [
+        ...counted,
+        'plant_store_worker_restarts_total 0',
+        `plant_store_build_info{version="${version}"} 1`,
+      ]);
     }
   });
 

@@ -23,13 +23,18 @@ const within =
     React.createElement(tag, props, React.createElement(Original, own));
 
 // For elements that Swagger UI makes without a component of their own.
-const withAttribute =
-  (selector, name, value) =>
+const withAttribute = (selector, name, value) => withAttributes(() => [[selector, name, value]]);
+
+const withAttributes =
+  (attributesOf) =>
   (Original, { React }) =>
   (own) => {
     // A new function at each rendering, which React then calls again, because elements may have been added.
-    const ref = (div) =>
-      div?.querySelectorAll(selector).forEach((element) => element.setAttribute(name, value));
+    const ref = (div) => {
+      for (const [selector, name, value] of attributesOf(own)) {
+        div?.querySelectorAll(selector).forEach((element) => element.setAttribute(name, value));
+      }
+    };
     return React.createElement('div', { ref }, React.createElement(Original, own));
   };
 
@@ -63,7 +68,11 @@ const plantStorePlugin = () => ({
     ExamplesSelect: withAttribute('select', 'aria-label', 'Example'),
     // The heading "Authorized" skips a level.
     HttpAuth: withAttribute('h6', 'aria-level', '5'),
-    responses: withAttribute('thead td', 'role', 'columnheader'),
+    responses: withAttributes(({ method, path }) => [
+      ['thead td', 'role', 'columnheader'],
+      // Each operation has such a table, which is a region of the page.
+      ['.responses-table', 'aria-label', `Responses of ${method.toUpperCase()} ${path}`],
+    ]),
   },
 });
 

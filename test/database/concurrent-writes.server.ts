@@ -1,0 +1,107 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { postPlant, startOn, stop, type BuiltService } from '../setup/service/built-service.js';
+import { fetchDocumented } from '../setup/http/fetch-documented.js';
+import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
+import { createToken } from '../setup/service/tokens.js';
+import { until } from '../setup/time/until.js';
+
+describe('a service, while other sessions write the same plants', () => {
+  let server: PostgresServer;
+  let token: string;
+  let other: pg.Client;
+  let another: pg.Client;
+
+  beforeAll(async () => {
+    server = await startPostgresServer();
+    token = await createToken(server.url);
+  });
+  beforeEach(async () => {
+    [other, another] = await Promise.all([connect(), connect()]);
+    await server.query('TRUNCATE plants');
+  });
+  afterEach(() => Promise.all([other.end(), another.end()]));
+  afterAll(() => server.close());
+
+  async function connect(): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: server.url });
+    await client.connect();
+    return client;
+  }
+
+  const insert = (id: number) => `INSERT INTO plants (id, name) VALUES (${id}, 'other')`;
+
+  /** Waits until this many statements wait for a row of another transaction. */
+  async function blocked(count: number): Promise<void> {
+    const sql = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    await until(async () => (await server.query(sql)).length >= count);
+  }
+
+  /** Waits until this many plants are in the queue for a batch. */
+  async function queued({ url }: BuiltService, count: number): Promise<void> {
+    for (;;) {
+      const response = await fetchDocumented(`${url}/metrics`, {
+        headers: { authorization: `Bearer ${token}` },
+      });
+      if (new RegExp(`^plant_store_batch_waiting ${count}$`, 'm').test(await response.text()))
+        return;
+    }
+  }
+
+  async function deadlocks(): Promise<number> {
+    const [row] = await server.query<{ deadlocks: number }>(
+      'SELECT deadlocks::int AS deadlocks FROM pg_stat_database WHERE datname = current_database()',
+    );
+    return row!.deadlocks;
+  }
+
+  it('stores all plants of a batch whose statement Postgres aborted because of a deadlock', async () => {
+    const service = await startOn(server.url, { DATABASE_TIMEOUT_MS: '10000' });
+    const before = await deadlocks();
+    await other.query(`BEGIN; ${insert(1)}`);
+    // Postgres aborts the session that first checks for a deadlock. `another` checks only after a minute, so the
+    // statement of the service is aborted.
+    await another.query(`SET deadlock_timeout = '1min'; BEGIN; ${insert(20)}`);
+    const first = postPlant(service, token, 1);
+    await blocked(1);
+    const rest = [10, 20].map((id) => postPlant(service, token, id));
+    await queued(service, 2);
+    await other.query('ROLLBACK');
+    expect(await first).toMatchObject({ status: 200 });
+    // The batch holds 10 and waits for 20; the other session holds 20 and waits for 10.
+    await blocked(1);
+    await another.query(insert(10));
+    await another.query('ROLLBACK');
+    expect(await Promise.all(rest)).toMatchObject([{ status: 200 }, { status: 200 }]);
+    await until(async () => (await deadlocks()) !== before);
+    await stop(service);
+  });
+
+  it('runs a statement again after a serialization failure', async () => {
+    const isolation = encodeURIComponent('-c default_transaction_isolation=repeatable\\ read');
+    const service = await startOn(`${server.url}?options=${isolation}`);
+    await other.query(`BEGIN; ${insert(1)}`);
+    const response = postPlant(service, token, 1);
+    await blocked(1);
+    await other.query('COMMIT');
+    expect((await response).status).toBe(400);
+    expect(await (await response).json()).toMatchObject({ error: 40006 });
+    await stop(service);
+  });
+
+  it('never causes a deadlock with another service, in whatever order plants arrive', async () => {
+    const before = await deadlocks();
+    const services = await Promise.all([startOn(server.url), startOn(server.url)]);
+    for (let round = 0; round < 40; round++) {
+      const ids = Array.from({ length: 60 }, (_, i) => round * 60 + i);
+      const responses = await Promise.all([
+        ...ids.map((id) => postPlant(services[0], token, id)),
+        ...ids.toReversed().map((id) => postPlant(services[1], token, id)),
+      ]);
+      expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
+    }
+    for (const service of services) await stop(service);
+    expect(await server.query('SELECT 1 FROM plants')).toHaveLength(2400);
+    expect(await deadlocks()).toBe(before);
+  });
+});
