@@ -34,17 +34,17 @@ export async function checkPostgresPackage(folder: string): Promise<void> {
   try {
     await promisify(execFile)(join(folder, 'bin/postgres'), ['--version']);
   } catch (error) {
-    const { code, message, stderr } = error as ExecFileException;
+    const { code, message, stderr = '' } = error as ExecFileException & { stderr?: string };
     // The loader of glibc is missing: the system reports the program itself as missing, although it exists.
     if (code === 'ENOENT') {
       throw new StartError(
         `The embedded Postgres needs glibc, which systems such as Alpine Linux do not have. Use one that has it, such as Debian, ${OR_SERVER}.`,
       );
     }
-    const library = /loading shared libraries: ([^:\s]+)/.exec(stderr ?? '')?.[1];
+    const library = /loading shared libraries: ([^:\s]+)/.exec(stderr)?.[1];
     const reason =
       library === undefined
-        ? `cannot run on this machine (${stderr?.trim() || message}). Correct that`
+        ? `cannot run on this machine (${stderr.trim() || message}). Correct that`
         : `needs the library ${library}. Install the package of your system that contains it`;
     throw new StartError(`The embedded Postgres ${reason}, ${OR_SERVER}.`);
   }
