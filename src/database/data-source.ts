@@ -6,4 +6,5 @@ import { joinDatabase } from './open-database.js';
 /** For the TypeORM command line, such as `npm run typeorm -- migration:show`. */
 const database = await joinDatabase(readConfig().database);
 
-export default new DataSource(databaseOptions(database.config));
+// The command line prints its results with its logger.
+export default new DataSource({ ...databaseOptions(database.config), logger: 'advanced-console' });
