@@ -92,5 +92,5 @@ it('a command that waits for the database continues at SIGUSR1 and SIGUSR2, too'
   for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) command.process.kill(signal);
   beside.proxy.restore();
   expect(await command.exit()).toBe(0);
-  expect(command.stderr).toBe(stderr);
+  expect(command.stderr).toBe(`${stderr}The schema of the database is up to date.\n`);
 });
