@@ -15,7 +15,7 @@ describe('a rolling restart of two replicas under load', () => {
     try {
       const token = await createToken(server.url);
       const start = () =>
-        startOn(server.url, { SHUTDOWN_DELAY_MS: '500', WEB_CONCURRENCY: workers });
+        startOn(server.url, { SHUTDOWN_DELAY_MS: '3000', WEB_CONCURRENCY: workers });
       let replicas = await Promise.all([start(), start()]);
       // A load balancer: it checks readiness all the time, and sends requests only to replicas that are ready.
       let ready = replicas.map(({ url }) => url);
