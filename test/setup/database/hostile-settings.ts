@@ -10,7 +10,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
   datestyle: 'SQL, DMY',
   default_transaction_isolation: 'serializable',
   extra_float_digits: '-15',
-  idle_in_transaction_session_timeout: '20ms',
+  idle_in_transaction_session_timeout: '1ms',
   idle_session_timeout: '300ms',
   intervalstyle: 'sql_standard',
   lock_timeout: '1ms',
