@@ -60,7 +60,8 @@ export async function prepareDatabase(
     } catch (error) {
       // With less time than the others, the last attempt may end before the server says why it waits.
       const isCutShort = limit < config.timeout && isTimeout(error);
-      const reason = (isCutShort && logged?.reason) || describeDatabaseError(error);
+      const reason =
+        isCutShort && logged !== undefined ? logged.reason : describeDatabaseError(error);
       const isTransient = isTransientFailure(error);
       if (!isTransient || performance.now() + RETRY_INTERVAL_MS > deadline) {
         const failure = isTransient
