@@ -8,6 +8,7 @@ import {
 } from '../../test/setup/database/scripted-postgres.js';
 import { readConfig } from '../config/config.js';
 import { migrate } from './prepare-database.js';
+import { BEGIN_SESSION } from './session.js';
 
 const resources = useResources();
 let server: ScriptedPostgres;
@@ -42,15 +43,27 @@ describe('migrate', () => {
       'CreatePlants1763600000000',
       'CreateAccessTokens1763600100000',
     ]);
-    const guarded = stepsOf(server).slice(stepsOf(server).lastIndexOf('START'));
+    const guarded = stepsOf(server).slice(stepsOf(server).lastIndexOf('BEGIN'));
     expect(guarded.filter((step) => step !== 'CREATE TABLE "migrations')).toEqual([
-      'START',
+      'BEGIN',
       'SAVEPOINT before_lock',
       'lock',
       ...MIGRATIONS,
       'COMMIT',
     ]);
     expect(messages).toEqual([]);
+  });
+
+  it('behind a pooler, begins each transaction in one query with its settings: the limit of the database for an idle one may be a millisecond', async () => {
+    const settings = [{ isOwn: false, name: 'idle_in_transaction_session_timeout', value: '0' }];
+    await start({ ...emptyDatabase(), settings: { [BEGIN_SESSION]: settings } });
+    await migrate(configFor(), log, LIMIT_MS);
+    const begins = server.statements
+      .map(({ text }) => text)
+      .filter((text) => /BEGIN|START/.test(text));
+    const begin =
+      "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '0'";
+    expect(begins).toEqual([begin, begin]);
   });
 
   it('takes the same lock as every other version of the service, which may start at the same time', async () => {
@@ -72,7 +85,7 @@ describe('migrate', () => {
       },
     });
     expect(await migrate(configFor(), log, LIMIT_MS)).toEqual([]);
-    expect(stepsOf(server)).toEqual(['START', 'COMMIT']);
+    expect(stepsOf(server)).toEqual(['BEGIN', 'COMMIT']);
   });
 
   it.each(['0A000', '42883'])(

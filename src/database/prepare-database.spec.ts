@@ -146,7 +146,7 @@ describe('prepareDatabase', () => {
     await expect(prepare()).rejects.toThrow(
       "cannot be used: it uses the encoding LATIN1. Create it with ENCODING 'UTF8'.",
     );
-    expect(stepsOf(server)).toEqual(['START', 'ROLLBACK']);
+    expect(stepsOf(server)).toEqual(['BEGIN', 'ROLLBACK']);
   });
 
   it.each<[string, (port: number) => Partial<DatabaseConfig>, (port: number) => string]>([

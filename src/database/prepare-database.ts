@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { parse } from 'pg-connection-string';
-import { DataSource, MigrationExecutor, type EntityManager } from 'typeorm';
+import { DataSource, MigrationExecutor, type EntityManager, type QueryRunner } from 'typeorm';
 import type { DatabaseConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { untilClosed } from './connection.js';
@@ -15,7 +15,7 @@ import {
   READ_TIMEOUT,
 } from './postgres-errors.js';
 import { serversOf } from './primary-client.js';
-import { localSettingsOf } from './session.js';
+import { beginOf } from './session.js';
 
 const RETRY_INTERVAL_MS = 1000;
 
@@ -124,6 +124,8 @@ export async function migrate(
   return inDatabase(config, limit, end, async (manager) => {
     await takeLock(manager, log);
     const executor = new MigrationExecutor(manager.dataSource, manager.queryRunner);
+    // They run in the transaction that has begun.
+    executor.transaction = 'none';
     const migrations = await executor.executePendingMigrations();
     return migrations.map(({ name }) => name);
   });
@@ -166,16 +168,32 @@ async function inDatabase<Result>(
   });
   try {
     await dataSource.initialize();
-    return await dataSource.transaction('READ COMMITTED', async (manager) => {
-      const settings = localSettingsOf((await manager.queryRunner!.connect()) as Client);
-      if (settings !== undefined) await manager.query(settings);
-      return work(manager);
-    });
+    return await inTransaction(dataSource.createQueryRunner(), work);
   } finally {
     end?.removeEventListener('abort', endConnections);
     if (dataSource.isInitialized) await untilClosed(dataSource.destroy());
     // An open connection would keep a command from ending.
     for (const { connection } of clients) connection.stream.destroy();
+  }
+}
+
+/** Not that of TypeORM, which sends no settings in the query that begins a transaction. */
+async function inTransaction<Result>(
+  queryRunner: QueryRunner,
+  work: (manager: EntityManager) => Promise<Result>,
+): Promise<Result> {
+  const client = (await queryRunner.connect()) as Client;
+  try {
+    await queryRunner.query(beginOf(client));
+    const result = await work(queryRunner.manager);
+    await queryRunner.query('COMMIT');
+    return result;
+  } catch (error) {
+    // If the connection is lost, the server rolls back by itself.
+    await queryRunner.query('ROLLBACK').catch(() => undefined);
+    throw error;
+  } finally {
+    await queryRunner.release();
   }
 }
 

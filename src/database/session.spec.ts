@@ -8,6 +8,7 @@ import { readConfig } from '../config/config.js';
 import { databaseOptions } from './database-options.js';
 import { inTransaction, runStatement } from './run-statement.js';
 import { BEGIN_SESSION } from './session.js';
+import { withSnapshot } from './snapshot.js';
 
 const resources = useResources();
 
@@ -111,6 +112,17 @@ describe('behind a pooler', () => {
       await run('UPDATE', [2]);
     });
     expect(textsOf(server)).toEqual([BEGIN, 'INSERT', 'UPDATE', 'COMMIT']);
+  });
+
+  it('a snapshot has our settings from its beginning', async () => {
+    const server = await openScriptedPostgres(resources, pooler());
+    const ended = withSnapshot({ ...readConfig({}).database, url: server.url }, () =>
+      Promise.reject(new Error('read')),
+    );
+    await expect(ended).rejects.toThrow('read');
+    expect(textsOf(server)).toEqual([
+      BEGIN.replace('READ COMMITTED', 'REPEATABLE READ, READ ONLY'),
+    ]);
   });
 });
 

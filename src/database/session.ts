@@ -95,9 +95,12 @@ export function localSettingsOf(client: ClientBase): string | undefined {
   return pooled.get(client);
 }
 
-/** @returns the statements that begin a transaction in which every statement sees what is committed before it */
-export function beginOf(client: ClientBase): string {
-  return ['BEGIN ISOLATION LEVEL READ COMMITTED', localSettingsOf(client)]
-    .filter(Boolean)
-    .join('; ');
+/** How a transaction begins in which every statement sees what is committed before it. */
+const READ_COMMITTED = 'BEGIN ISOLATION LEVEL READ COMMITTED';
+
+/**
+ * @returns the statements that begin a transaction, for one query: between two, the database may end a transaction that is idle
+ */
+export function beginOf(client: ClientBase, begin = READ_COMMITTED): string {
+  return [begin, localSettingsOf(client)].filter(Boolean).join('; ');
 }

@@ -4,7 +4,7 @@ import type { DatabaseConfig } from '../config/config.js';
 import { withConnection } from './connection.js';
 import { limited } from './limited.js';
 import { isCancelled, READ_TIMEOUT } from './postgres-errors.js';
-import { localSettingsOf } from './session.js';
+import { beginOf } from './session.js';
 
 /** The rows that were committed when it was opened. Rows that are written later are not in it. */
 export interface Snapshot {
@@ -38,9 +38,7 @@ export async function withSnapshot(
   const limitOfServer = Math.ceil(limit / 2);
   await withConnection(config, { statement: 0, lock: limitOfServer }, async (client) => {
     const run = (text: string) => client.query(limited(config.timeout, text));
-    await run('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
-    const settings = localSettingsOf(client);
-    if (settings !== undefined) await run(settings);
+    await run(beginOf(client, 'BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY'));
     await action({
       async count(table) {
         await run(`SAVEPOINT before_count; SET LOCAL statement_timeout = ${limitOfServer}`);

@@ -15,7 +15,7 @@ export function emptyDatabase(replies: Record<string, () => Reply> = {}): Script
 }
 
 const STEP =
-  /^\s*(START|COMMIT|SAVEPOINT \w+|ROLLBACK.*|(?:CREATE|ALTER) TABLE "?\w+|INSERT INTO "\w+)|try_advisory/;
+  /^\s*(BEGIN|COMMIT|SAVEPOINT \w+|ROLLBACK.*|(?:CREATE|ALTER) TABLE "?\w+|INSERT INTO "\w+)|try_advisory/;
 
 /** The beginnings of the statements that change something, or guard a change. */
 export function stepsOf({ statements }: ScriptedPostgres): string[] {
