@@ -58,7 +58,7 @@ async function open(
   // Variables for clients of other servers, such as PGOPTIONS: an address does not override all that pg reads.
   for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name];
   const folder = findPostgresPackage();
-  await checkPostgresPackage(folder);
+  checkPostgresPackage(folder);
   openDataDir(config.dataDir);
   const resources = new AsyncDisposableStack();
   try {

@@ -1,8 +1,7 @@
-import { execFile, type ExecFileException } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { StartError } from '../../errors/start-error.js';
 
 const OR_SERVER = 'or set DATABASE_URL to a Postgres server';
@@ -29,22 +28,27 @@ export function archiveIn(folder: string): string {
   return join(folder, 'empty-cluster.tgz');
 }
 
-/** Rejects with a StartError that says what is missing, when Postgres cannot run on this machine. */
-export async function checkPostgresPackage(folder: string): Promise<void> {
-  try {
-    await promisify(execFile)(join(folder, 'bin/postgres'), ['--version']);
-  } catch (error) {
-    const { code, message, stderr = '' } = error as ExecFileException & { stderr?: string };
-    // The loader of glibc is missing: the system reports the program itself as missing, although it exists.
-    if (code === 'ENOENT') {
-      throw new StartError(
-        `The embedded Postgres needs glibc, which systems such as Alpine Linux do not have. Use one that has it, such as Debian, ${OR_SERVER}.`,
-      );
-    }
-    const library = /loading shared libraries: ([^:\s]+)/.exec(stderr)?.[1];
+/**
+ * Does not wait: Postgres would then start only after the modules of the service have loaded, which takes a second.
+ *
+ * @throws StartError that says what is missing, when Postgres cannot run on this machine
+ */
+export function checkPostgresPackage(folder: string): void {
+  const { status, error, stderr } = spawnSync(join(folder, 'bin/postgres'), ['--version'], {
+    encoding: 'utf8',
+  });
+  // The loader of glibc is missing: the system reports the program itself as missing, although it exists.
+  if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {
+    throw new StartError(
+      `The embedded Postgres needs glibc, which systems such as Alpine Linux do not have. Use one that has it, such as Debian, ${OR_SERVER}.`,
+    );
+  }
+  if (status !== 0) {
+    const output = error?.message ?? stderr.trim();
+    const library = /loading shared libraries: ([^:\s]+)/.exec(output)?.[1];
     const reason =
       library === undefined
-        ? `cannot run on this machine (${stderr.trim() || message}). Correct that`
+        ? `cannot run on this machine (${output}). Correct that`
         : `needs the library ${library}. Install the package of your system that contains it`;
     throw new StartError(`The embedded Postgres ${reason}, ${OR_SERVER}.`);
   }
