@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { SwaggerModule } from '@nestjs/swagger';
+import { SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import type { Application, NextFunction, Request, Response } from 'express';
 import { allowAllOrigins } from '../http/cors.js';
 import { securityHeaders } from '../http/security-headers.js';
@@ -39,11 +39,13 @@ export function serveDocument(
     });
   }
   // The page gets a relative address, because only its browser knows the scheme and the path prefix of a proxy.
-  const document = buildDocument(app, api, baseUrl ?? '..');
+  // Built for the first who reads it: a start is shorter without it.
+  let document: OpenAPIObject | undefined;
+  const documentOf = () => (document ??= buildDocument(app, api, baseUrl ?? '..'));
   express.get('/docs/openapi.json', (_request: Request, response: Response) => {
-    response.json(document);
+    response.json(documentOf());
   });
-  SwaggerModule.setup('docs', app, document, {
+  SwaggerModule.setup('docs', app, documentOf, {
     jsonDocumentUrl: 'openapi.json',
     yamlDocumentUrl: 'openapi.yaml',
     // Linters and programs that read the OpenAPI document from a file need an absolute address.
