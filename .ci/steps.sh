@@ -21,6 +21,21 @@ step() {
   "$@"
 }
 
+# in_parallel COMMAND…: each of these uses one processor. Shows what they write, and fails if one of them does.
+in_parallel() {
+  local command failed=0
+  local -A processes
+  for command in "$@"; do
+    "$command" >"$work/$command" 2>&1 &
+    processes[$command]=$!
+  done
+  for command in "$@"; do
+    wait "${processes[$command]}" || failed=1
+    cat "$work/$command"
+  done
+  return "$failed"
+}
+
 install_npm() {
   npm ci
   npm ci --prefix .ci
@@ -42,6 +57,11 @@ install() {
   [ "$(id -u)" = 0 ] || sudo=(sudo)
   "${sudo[@]}" apt-get update -qq
   DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# Code, format, direction of imports.
+lint_code() {
+  npm run -s lint
 }
 
 types() {

