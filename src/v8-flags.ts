@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 
 /**
  * By default, the heap grows to several times the size of the objects in use before a full garbage collection. A
- * third more is enough: under full load the process takes 220 MB instead of 340, at the same speed.
+ * third more is enough: under full load, this saved 120 MB of 340, at the same speed.
  */
 setFlagsFromString('--heap-growing-percent=30');
 
@@ -14,3 +14,9 @@ setFlagsFromString('--heap-growing-percent=30');
  * request then cost 66 µs instead of 38 until the process ended.
  */
 setFlagsFromString('--no-allocation-site-pretenuring');
+
+/**
+ * The garbage of new objects is collected in a millisecond, which is too short to share between threads: to wake the others
+ * costs more processor time than they save.
+ */
+setFlagsFromString('--no-parallel-scavenge');
