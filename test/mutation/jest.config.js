@@ -1,10 +1,12 @@
+import { join } from 'node:path';
 import { unit } from '../jest.config.js';
 
 /** The unit tests, which detect a mutant in milliseconds. */
 export default {
   ...unit,
   runner: '<rootDir>/test/mutation/runner.js',
-  testEnvironment: '<rootDir>/test/mutation/environment.js',
+  // An absolute path, because Stryker looks for it without Jest's configuration.
+  testEnvironment: join(import.meta.dirname, 'environment.js'),
   // A mutant often makes a test wait for what never comes. On an idle machine, the slowest test takes a second.
   testTimeout: 4000,
   roots: ['<rootDir>/src', '<rootDir>/test'],
