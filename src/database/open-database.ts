@@ -84,6 +84,7 @@ async function startOrJoin(
   start: () => Promise<EmbeddedPostgres>,
 ): Promise<EmbeddedPostgres & { readonly port: number }> {
   const isServiceRunning = () => acceptsLogin(urlOf(socketDir, SERVICE_PORT));
+  let isRefused = false;
   const deadline = performance.now() + config.startTimeout;
   for (;;) {
     if (port === COMMAND_PORT && (await isServiceRunning())) {
@@ -92,8 +93,11 @@ async function startOrJoin(
     try {
       return { port, ...(await start()) };
     } catch (error) {
-      if (!(error instanceof DataDirInUseError) || performance.now() > deadline) throw error;
-      if (port === SERVICE_PORT && (await isServiceRunning())) throw error;
+      if (!(error instanceof DataDirInUseError) || isRefused || performance.now() > deadline) {
+        throw error;
+      }
+      // Not yet: an error from before that service was ready does not name its process.
+      isRefused = port === SERVICE_PORT && (await isServiceRunning());
     }
     await delay(RETRY_INTERVAL_MS);
   }

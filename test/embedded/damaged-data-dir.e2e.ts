@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { chmod, chown, cp, mkdir, readdir, rm, truncate, writeFile } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { chmod, chown, cp, mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -43,12 +44,6 @@ describe('a data folder that cannot be used', () => {
     reason: (postgres: string) => string,
   ][] = [
     [
-      'without PG_VERSION',
-      (postgres) => rm(join(postgres, 'PG_VERSION')),
-      (postgres) =>
-        `"${postgres}" is not a valid data directory (File "${postgres}/PG_VERSION" is missing)`,
-    ],
-    [
       'of another version',
       (postgres) => writeFile(join(postgres, 'PG_VERSION'), '15\n'),
       () =>
@@ -58,15 +53,6 @@ describe('a data folder that cannot be used', () => {
       'with a pg_control that is cut short',
       (postgres) => truncate(join(postgres, 'global/pg_control'), 100),
       () => 'could not read file "global/pg_control": read 100 of 296',
-    ],
-    [
-      'that is empty',
-      async (postgres) => {
-        await rm(postgres, { recursive: true });
-        await mkdir(postgres);
-      },
-      (postgres) =>
-        `postgres: could not access the server configuration file "${postgres}/postgresql.conf": No such file or directory`,
     ],
   ];
 
@@ -156,6 +142,50 @@ describe('a data folder that cannot be used', () => {
     await chown(dataDir, 12_345, 12_345);
     await expectOneLine(
       `${dataDir} belongs to another user (uid 12345). Start as that user, give it to yours (chown -R ${process.geteuid!()}), or set DATA_DIR to a folder of your own.`,
+    );
+  });
+
+  it.each([
+    ['without PG_VERSION', (postgres: string) => rm(join(postgres, 'PG_VERSION'))],
+    [
+      'that is empty',
+      async (postgres: string) => {
+        await rm(postgres, { recursive: true });
+        await mkdir(postgres);
+      },
+    ],
+  ])('a folder %s, perhaps of another program, is named and not changed', async (_kind, spoil) => {
+    const postgres = join(dataDir, 'postgres');
+    await spoil(postgres);
+    for (const path of [dataDir, postgres]) await chmod(path, 0o755);
+    const before = [await stat(dataDir), await stat(postgres)];
+    await expectOneLine(
+      `${postgres} is not a database, because it contains no file PG_VERSION. Restore a copy of it, move it away, or set DATA_DIR to a folder of your own.`,
+    );
+    const facts = ({ uid, mode }: Stats) => [uid, mode];
+    const after = [await stat(dataDir), await stat(postgres)];
+    expect(after.map(facts)).toEqual(before.map(facts));
+  });
+
+  itAsRoot('an open folder of the database is closed, also that of root', async () => {
+    const postgres = join(dataDir, 'postgres');
+    for (const uid of [0, 65_534]) {
+      await chown(postgres, uid, uid);
+      await chmod(postgres, 0o755);
+      expect(await runInProcess(['migrate'], { DATA_DIR: dataDir })).toMatchObject({ exitCode: 0 });
+      expect(await stat(postgres)).toMatchObject({ uid: 65_534, mode: 0o40700 });
+    }
+  });
+
+  itAsRoot('root may not give the database to another user: the message says so', async () => {
+    const service = attemptProgram(
+      'setpriv',
+      ['--bounding-set=-chown', process.execPath, join(ROOT, CLI), 'migrate'],
+      { DATA_DIR: dataDir, NODE_V8_COVERAGE: '' },
+    );
+    expect(await service.exit()).toBe(1);
+    expect(reasonOf(service)).toBe(
+      `${cannotStart(join(dataDir, 'postgres'), 'root may not give the folder to the user nobody here: start as an ordinary user')}\n`,
     );
   });
 

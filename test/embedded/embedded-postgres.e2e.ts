@@ -269,6 +269,19 @@ describe('the embedded Postgres of a service', () => {
   });
 });
 
+(process.geteuid!() === 0 ? it : it.skip)(
+  'ends with the service of a root that may not send signals to other users',
+  async () => {
+    const command = ['--bounding-set=-kill', process.execPath, join(ROOT, MAIN)];
+    const service = runProgram('setpriv', command, { DATA_DIR: dataDir, PORT: '0' });
+    resources.defer(() => end(service));
+    await urlOf(service);
+    const pid = await postgresPid();
+    service.process.kill('SIGKILL');
+    await until(() => !isRunning(pid));
+  },
+);
+
 describe('a folder that another process has open', () => {
   it('is refused to a second service, with the process that has it', async () => {
     await open(openDatabase(configOf(), silent));
@@ -340,6 +353,7 @@ describe('a folder that another process has open', () => {
 async function makeProgram(text: string): Promise<string> {
   const folder = join(dataDir, 'programs');
   await mkdir(join(dataDir, 'postgres'));
+  await writeFile(join(dataDir, 'postgres/PG_VERSION'), '18\n');
   await mkdir(join(folder, 'bin'), { recursive: true });
   await writeFile(join(folder, 'bin/postgres'), `#!/bin/sh\n${text}`, { mode: 0o755 });
   return folder;

