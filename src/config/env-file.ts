@@ -50,7 +50,9 @@ function refuseUnreadLines(path: string, text: string): void {
 function refuseCutValues(path: string, text: string): void {
   const cut = /^\s*(?:export\s+)?(\w+)\s*=\s*(?!["'`])[^\s#][^#\n]*(?<!\s)#/m.exec(text);
   if (cut !== null) {
-    throw new ConfigError(`${cut[1]} in ${path} would be cut at a #: put its value in quotes`);
+    throw new ConfigError(
+      `${cut[1]} in ${path} contains #, which begins a comment: put its value in quotes`,
+    );
   }
 }
 

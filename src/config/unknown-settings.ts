@@ -14,6 +14,9 @@ const OURS =
 /** Variables that Kubernetes and Docker set for a service with a name such as "database". */
 const OF_LINKS = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP)(?:_\w+)?)?)$/;
 
+/** A name of this length or more that nearly is a setting is a mistake, whatever it begins with. */
+const LONG_NAME = 8;
+
 /** The share of the letters of a name that may be mistyped. A name with more different letters is another word. */
 const MAX_DISTANCE = 0.4;
 
@@ -35,24 +38,32 @@ export function problemsOfFile(
     if (OF_COMMANDS.includes(name)) {
       return `${name} in ${path} is not read: set it in the environment of the command`;
     }
-    return OF_OTHERS.test(name) ? [] : `${name} in ${path} is not a setting${hint(name, settings)}`;
+    const isOfOthers = OF_OTHERS.test(name) && !isMistyped(name, settings);
+    return isOfOthers ? [] : `${name} in ${path} is not a setting${hint(name, settings)}`;
   });
 }
 
 /**
  * @param names of the variables in the environment, where most belong to other programs
  * @param settings all names of settings
- * @returns a sentence for each variable that looks like a setting, and is not one
+ * @returns a sentence for each variable that begins like a setting or nearly is one
  */
 export function problemsOfEnvironment(
   names: readonly string[],
   settings: readonly string[],
 ): string[] {
   return names
-    .filter((name) => OURS.test(name) && !OF_LINKS.test(name) && !settings.includes(name))
+    .filter((name) => OURS.test(name) || isMistyped(name, settings))
+    .filter((name) => !OF_LINKS.test(name) && !settings.includes(name))
     .map(
       (name) => `The variable ${name} is not a setting and has no effect${hint(name, settings)}`,
     );
+}
+
+function isMistyped(name: string, settings: readonly string[]): boolean {
+  return settings.some(
+    (setting) => setting.length >= LONG_NAME && distance(name, setting) <= SWAPPED_LETTERS,
+  );
 }
 
 function hint(name: string, settings: readonly string[]): string {
