@@ -22,6 +22,7 @@ export function addPlantsCommands(
     .argument('<file>', 'the file; - for standard input')
     .addOption(
       new Option('--url <url>', 'the address of the service')
+        .env('PLANT_STORE_URL')
         .argParser(parseUrl)
         .default(new URL('http://127.0.0.1:3000'), 'http://127.0.0.1:3000'),
     )
@@ -58,11 +59,11 @@ export function addPlantsCommands(
     .action(async (argument: string, options: { format?: keyof typeof FORMATS }) => {
       const file = argument === '-' ? undefined : argument;
       const format = options.format === undefined ? formatOf(file) : FORMATS[options.format];
-      const { withDatabase } = await import('./database.js');
+      const { withExistingDatabase } = await import('./database.js');
       const { exportPlants } = await import('./export/export-plants.js');
       const callerDir = readCallerDir(env);
       await endIfInterrupted(streams, () =>
-        withDatabase(streams, env, (config) =>
+        withExistingDatabase(streams, env, (config) =>
           exportPlants(config, { file, format, callerDir }, streams),
         ),
       );

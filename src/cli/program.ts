@@ -41,7 +41,9 @@ export async function run(
 
 function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Command {
   const program = new Command('./plant-store')
-    .description('Commands of the Plant Store. They work beside a running service.')
+    .description(
+      'Starts the Plant Store, and manages its tokens and plants. All other commands also work while the service runs.',
+    )
     .version(version, '--version', 'print the version')
     .showHelpAfterError()
     .configureOutput({

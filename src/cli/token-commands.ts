@@ -142,7 +142,11 @@ export function addTokenCommands(
           }),
         );
         if (made === undefined) throw noLiveToken(name);
-        streams.stderr.write(`Rotated the token ${name}: the new one is ${made.id}.\n`);
+        const old =
+          options.grace === 0
+            ? 'Old ones no longer work.'
+            : 'Old ones work until the grace period ends: "./plant-store token list" shows when.';
+        streams.stderr.write(`Rotated the token ${name}: the new one is ${made.id}. ${old}\n`);
       });
     });
 }

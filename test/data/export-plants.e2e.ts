@@ -56,6 +56,16 @@ describe('plants export', () => {
   });
   afterAll(() => service.close());
 
+  it('makes no database: a mistyped DATA_DIR is an error, and not an empty backup', async () => {
+    const dataDir = join(folder, 'mistyped');
+    expect(await runInProcess(['plants', 'export'], { DATA_DIR: dataDir })).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: `There is no database in ${dataDir}. Set DATA_DIR or DATABASE_URL to that of the service.\n`,
+    });
+    expect(await readdir(folder)).toEqual([]);
+  });
+
   const environment = () => ({
     DATABASE_URL: service.proxy.url,
     PLANT_STORE_CALLER_DIR: folder,

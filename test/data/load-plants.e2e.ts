@@ -382,7 +382,7 @@ describe('plants load', () => {
     const { exitCode, stderr } = await load([FIXTURE], {}, env);
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(
-      /^The service refuses the token in PLANT_STORE_TOKEN \(40101: .+token create/,
+      /^The service refuses the token in PLANT_STORE_TOKEN \(40101\)\. Create another one: .+token create/,
     );
     expect(stderr).not.toContain('secret');
     expect(gateway.requests.length).toBeLessThan(20);

@@ -5,7 +5,7 @@ import { runInProcess, type Surroundings } from '../setup/service/cli.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 const ROTATED = expect.stringMatching(
-  /^Rotated the token greenhouse: the new one is [0-9a-f]{12}\.\n$/,
+  /^Rotated the token greenhouse: the new one is [0-9a-f]{12}\. Old ones work until the grace period ends: "\.\/plant-store token list" shows when\.\n$/,
 );
 const CREATED = expect.stringMatching(/^Created the token .+ \([0-9a-f]{12}\)\.\n$/);
 
@@ -316,6 +316,7 @@ describe('the token commands, beside a running service', () => {
     const old = await token('create', 'greenhouse');
     expect(await token('rotate', 'greenhouse', '--grace', '0')).toMatchObject({ exitCode: 1 });
     const created = await token('rotate', 'greenhouse', '--grace', '0', '--yes');
+    expect(created.stderr).toMatch(/ Old ones no longer work\.\n$/);
     expect(await status(old.stdout)).toBe(401);
     expect(await status(created.stdout)).toBe(200);
   });

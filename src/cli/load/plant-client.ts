@@ -59,7 +59,7 @@ export class PlantClient {
     }
     if (failure !== undefined && status === 401) {
       throw new CommandError(
-        `The service refuses the token in PLANT_STORE_TOKEN (${problem}). Make another one, such as with: ` +
+        `The service refuses the token in PLANT_STORE_TOKEN (${failure.error}). Create another one: ` +
           './plant-store token create loader',
       );
     }
