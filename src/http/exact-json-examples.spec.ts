@@ -114,7 +114,7 @@ describe('an object', () => {
     ['{"__proto__":1,"__proto__":2}', '"__proto__"'],
   ])('with a name twice is refused, with the name: %s', (text, name) => {
     expect(() => parseExactJson(text)).toThrow(
-      new JsonError(`the field ${name} is there more than once`),
+      new JsonError(`the field ${name} occurs more than once`),
     );
   });
 

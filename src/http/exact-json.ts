@@ -85,7 +85,7 @@ class Reader {
       if (this.text.charCodeAt(this.index) !== QUOTE) this.fail();
       const name = this.readString();
       if (Object.hasOwn(object, name)) {
-        throw new JsonError(`the field ${JSON.stringify(name)} is there more than once`);
+        throw new JsonError(`the field ${JSON.stringify(name)} occurs more than once`);
       }
       if (!this.take(COLON)) this.fail();
       addMember(object, name, this.readValue(depth));

@@ -94,7 +94,7 @@ function unmatchedRoute(router: Router, method: string, path: string): ServiceEr
       )
     : new ServiceError(
         ErrorCode.methodNotAllowed,
-        `${path} does not take ${method}; it takes ${allowed}.`,
+        `${path} does not support ${method}, only ${allowed}.`,
         // RFC 9110 section 15.5.6.
         { headers: { Allow: allowed } },
       );

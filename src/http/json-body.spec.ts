@@ -128,9 +128,7 @@ describe('parseBody', () => {
   });
 
   it('refuses what is not JSON, with the reason', () => {
-    expect(() => parse('{"a":1,"a":2}')).toThrow(
-      malformed('the field "a" is there more than once'),
-    );
+    expect(() => parse('{"a":1,"a":2}')).toThrow(malformed('the field "a" occurs more than once'));
   });
 
   it('does not blame the client for a fault of the service, such as an exhausted stack', () => {

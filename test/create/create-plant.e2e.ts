@@ -139,7 +139,7 @@ describe('a body that is JSON but not a NewPlant', () => {
     ['{"id":true,"name":"a"}', [`id must be an integer ${RANGE}, not a boolean`]],
     ['{"id":[1],"name":"a"}', [`id must be an integer ${RANGE}, not an array`]],
     ['{"id":{},"name":"a"}', [`id must be an integer ${RANGE}, not an object`]],
-    ['{"id":1.5,"name":"a"}', [`id must be an integer ${RANGE}; this number is not`]],
+    ['{"id":1.5,"name":"a"}', [`id must be an integer ${RANGE}, which this number is not`]],
     ['{"id":1.0000000000000000000001,"name":"a"}', ['id must be an integer']],
     ['{"id":9007199254740993.5,"name":"a"}', ['id must be an integer']],
     ['{"id":9223372036854775808,"name":"a"}', ['id must be an integer']],

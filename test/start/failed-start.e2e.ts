@@ -248,7 +248,7 @@ describe('a start that cannot succeed', () => {
   );
 
   it.each(['DATABASE_URL=', 'export DATABASE_URL=', 'DATABASE_URL = '])(
-    'a .env with a value that would be cut at a #: the message names the variable and no part of the value ("%s")',
+    'a .env with a # that would cut a value: the message names the variable and no part of the value ("%s")',
     async (beginning) => {
       const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
       await writeFile(
@@ -258,7 +258,7 @@ describe('a start that cannot succeed', () => {
       const command = attempt([MAIN], {}, dir);
       expect(await command.exit()).toBe(1);
       expect(command.stderr).toBe(
-        `DATABASE_URL in ${join(dir, '.env')} would be cut at a #: put its value in quotes\n`,
+        `DATABASE_URL in ${join(dir, '.env')} contains #, which begins a comment: put its value in quotes\n`,
       );
       await rm(dir, { recursive: true });
     },

@@ -37,7 +37,7 @@ describe('a new plant', () => {
   });
 
   it.each<[string, JsonValue, string]>([
-    ['a number that is no int64', 0.5, `${INT64}; this number is not`],
+    ['a number that is no int64', 0.5, `${INT64}, which this number is not`],
     ['a string', '5', `${INT64}, not a string`],
     ['a boolean', true, `${INT64}, not a boolean`],
     ['null', null, `${INT64}, not null`],

@@ -8,7 +8,7 @@ export function IsInt64(): PropertyDecorator {
     (value) => {
       const expected = 'must be an integer from -9223372036854775808 to 9223372036854775807';
       return typeof value === 'number'
-        ? `${expected}; this number is not`
+        ? `${expected}, which this number is not`
         : `${expected}, not ${jsonTypeOf(value)}`;
     },
   );
