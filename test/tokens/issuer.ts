@@ -96,9 +96,17 @@ export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
         exp: now + 300,
         ...changes,
       };
-      return new SignJWT(claims)
-        .setProtectedHeader({ alg: publicJwk.alg!, typ: 'at+jwt', kid: publicJwk.kid!, ...header })
-        .sign(privateKey);
+      return (
+        new SignJWT(claims)
+          .setProtectedHeader({
+            alg: publicJwk.alg!,
+            typ: 'at+jwt',
+            kid: publicJwk.kid!,
+            ...header,
+          })
+          // Otherwise, jose signs no header with an extension that it does not know.
+          .sign(privateKey, { crit: { x: true } })
+      );
     },
     rotateKey,
     setDown: (value) => {
