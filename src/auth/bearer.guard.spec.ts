@@ -29,7 +29,7 @@ describe('a request to a route that is not public', () => {
     await guarded.callerOf(`Bearer ${guarded.token}`);
     const requests = guarded.issuer.requests;
     const exchange = await guarded.send(`Bearer ${guarded.token}`);
-    expect(guarded.judge(exchange)).toBe(true);
+    expect(guarded.check(exchange)).toBe(true);
     expect(exchange.request.user).toEqual(GARDENER);
     expect(guarded.issuer.requests).toBe(requests);
   });
@@ -76,7 +76,7 @@ describe('a request to a route that is not public', () => {
     ).toMatchObject(MISSING);
   });
 
-  it('with a token in the header and in the query is judged by the token in the header', async () => {
+  it('with a token in the header and in the query is checked by the token in the header', async () => {
     const path = `/?access_token=${guarded.token}`;
     expect(await guarded.callerOf(`Bearer ${guarded.token}`, { path })).toEqual(GARDENER);
     expect(await guarded.callerOf('Bearer abc', { path })).toMatchObject(INVALID);
@@ -112,6 +112,6 @@ describe('wrong tokens', () => {
     const exchange = await guarded.send('Bearer abc');
     exchange.client.destroy();
     while (!exchange.response.closed) await settled();
-    await expect(guarded.judge(exchange)).rejects.toMatchObject(INVALID);
+    await expect(guarded.check(exchange)).rejects.toMatchObject(INVALID);
   });
 });

@@ -179,7 +179,7 @@ describe('requests of an address whose lookups in flight could use up its limit'
     expect(statesOf(requests.slice(LIMIT))).toMatchObject([TOO_MANY, TOO_MANY]);
   });
 
-  it('are not refused if another request had the same token judged meanwhile', async () => {
+  it('are not refused if another request had the same token checked meanwhile', async () => {
     const attempts = limited(1);
     const other = send(attempts);
     let isNeeded = true;

@@ -193,7 +193,7 @@ describe('a token of an identity provider', () => {
     ['a private key', 'RS256', { ...RSA, d: 'AQAB' }],
     ['a key for encryption', 'RS256', { ...RSA, key_ops: ['verify', 'encrypt'] }],
     ['a key for what nobody knows', 'RS256', { ...RSA, key_ops: ['verify', 'x'] }],
-    ['a key whose kind is not the one of its members', 'RS256', { ...EC, kty: 'RSA' }],
+    ['a key whose kind is not the one of its fields', 'RS256', { ...EC, kty: 'RSA' }],
     ['a point that is not on its curve', 'ES256', { ...EC, y: EC.x }],
     ['a point of the wrong length', 'ES256', { ...EC, x: 'AAAA' }],
     ['a point without a coordinate', 'ES256', { ...EC, y: undefined }],
@@ -211,7 +211,7 @@ describe('a token of an identity provider', () => {
     }
   });
 
-  it('is not judged while the keys are needed and cannot be fetched', async () => {
+  it('is not checked while the keys are needed and cannot be fetched', async () => {
     issuer.setDown(true);
     const verdict = verifier.verify(await issuer.sign());
     await expect(verdict).rejects.toMatchObject({ code: ErrorCode.issuerUnavailable });

@@ -56,7 +56,7 @@ describe('the last use of an access token', () => {
     expect((await lastUse())!.getTime()).toBeGreaterThan(recent!.getTime());
   });
 
-  it('is stored when the token is judged, and a minute later when a cached verdict is used', async () => {
+  it('is stored when the token is checked, and a minute later when a cached verdict is used', async () => {
     const caller = { name: 'shed', tokenId: id, expiresAt: undefined };
     expect(await verify(token)).toEqual(caller);
     expect(await lastUse()).toBeInstanceOf(Date);

@@ -162,7 +162,7 @@ describe('the verifier of tokens', () => {
       expect(await verify(tokens[2]!)).toEqual(VALID);
     });
 
-    it('of one kind while the issuer, which judges those of another kind, hangs', async () => {
+    it('of one kind while the issuer, which checks those of another kind, hangs', async () => {
       open({ MAX_PENDING_REQUESTS: '1' });
       const token = await issuer.sign();
       const release = issuer.hold();

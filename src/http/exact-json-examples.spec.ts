@@ -118,7 +118,7 @@ describe('an object', () => {
     );
   });
 
-  it('has a member __proto__ like any other, which changes no prototype', () => {
+  it('has a field __proto__ like any other, which changes no prototype', () => {
     const object = parseExactJson('{"__proto__":{"a":1},"b":2}') as Record<string, JsonValue>;
     expect(Object.getPrototypeOf(object)).toBe(Object.prototype);
     expect(Object.getOwnPropertyDescriptors(object)).toEqual({

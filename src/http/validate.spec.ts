@@ -26,13 +26,13 @@ const invalid = (reason: string) =>
   });
 
 describe('validate', () => {
-  it('gives an instance of the DTO with its members', () => {
+  it('gives an instance of the DTO with its fields', () => {
     const thing = validate({ name: 'a', tag: 'b' }, Thing);
     expect(thing).toBeInstanceOf(Thing);
     expect(thing).toEqual({ name: 'a', tag: 'b' });
   });
 
-  it('ignores members that are no fields of the DTO', () => {
+  it('ignores fields that are not those of the DTO', () => {
     expect(Object.keys(validate({ name: 'a', other: 1n, tag: 'b' }, Thing))).toEqual([
       'name',
       'tag',
@@ -76,7 +76,7 @@ describe('validate', () => {
     ['then', 1],
     ['toJSON', { then: 1 }],
     ['length', -1],
-  ])('refuses a field with the member "%s": %j, at any depth', (name, member) => {
+  ])('refuses a field with the field "%s": %j, at any depth', (name, member) => {
     const trap = { [name]: member };
     for (const value of [trap, { a: trap }, [trap], { a: [{ b: trap }] }]) {
       expect(() => validate({ name: value, tag: 'b' }, Thing)).toThrow(

@@ -61,7 +61,7 @@ const OPTIONAL = PLANT_FIELDS.filter((field) => field !== 'id' && field !== 'nam
 
 const quoted = (name: string) => `"${name}"`;
 
-/** Some members of a plant, perhaps a known one twice, in any order. */
+/** Some fields of a plant, perhaps a known one twice, in any order. */
 const members = fc
   .tuple(
     sometimes(95, fc.tuple(fc.constantFrom('"id"', '"\\u0069d"'), mostly(anyNumber))),

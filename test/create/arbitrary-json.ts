@@ -132,7 +132,7 @@ const hostileName = fc
   )
   .map((name) => JSON.stringify(name));
 
-/** The name of a member that the contract does not know. */
+/** The name of a field that the contract does not know. */
 export const anyName = fc.oneof(anyString, hostileName);
 
 /** More of them than levels of nesting are allowed. */

@@ -49,7 +49,7 @@ const TOKEN = `[ \\t\\r\\n]+|(?<string>${STRING})|(?<number>${NUMBER})|(?<other>
 /** Arrays and objects that contain no arrays and objects any more. S is a string, V another value, before its number. */
 const INNERMOST = /\[(?:[SV]\d+(?:,[SV]\d+)*)?\]|\{(?:S\d+:[SV]\d+(?:,S\d+:[SV]\d+)*)?\}/g;
 
-/** @returns undefined if the bytes are not JSON, repeat a member, or are nested too deep */
+/** @returns undefined if the bytes are not JSON, repeat a field, or are nested too deep */
 function parse(body: Buffer): Value | undefined {
   const values: Value[] = [];
   const add = (value: Value) => `${value.kind === 'string' ? 'S' : 'V'}${values.push(value) - 1}`;

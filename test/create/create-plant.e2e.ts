@@ -66,9 +66,9 @@ describe('POST /plants stores a plant exactly', () => {
   });
 
   it.each([
-    ['unknown members', '{"id":1,"name":"a","color":"red","x":{"id":2,"name":null}}'],
+    ['unknown fields', '{"id":1,"name":"a","color":"red","x":{"id":2,"name":null}}'],
     [
-      'members with names of Object.prototype',
+      'fields with names of Object.prototype',
       '{"id":1,"name":"a","__proto__":{"id":7},"constructor":1,"toString":2}',
     ],
     [

@@ -134,7 +134,7 @@ describe('JSONTestSuite', () => {
     );
   });
 
-  it('as ids, names and tags: the only element of each case is judged as the contract says', async () => {
+  it('as ids, names and tags: the only element of each case is treated as the contract says', async () => {
     // Two cases of 100,000 brackets and more are sent above.
     const short = cases.filter(({ input }) => input.length < 10_000);
     await expectAsContract(

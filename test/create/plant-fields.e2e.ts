@@ -95,7 +95,7 @@ describe('each column of a plant, as plant.entity.ts has them, is known to', () 
     },
   );
 
-  it('contract-oracle.ts, by which the properties judge', () => {
+  it('contract-oracle.ts, by which the properties check', () => {
     expect(verdictOn(Buffer.from(bodyOf('1')), 4096)).toEqual({ plant: { ...TEXTS, id: '1' } });
   });
 });

@@ -21,7 +21,7 @@ describe('Swagger UI in a browser', () => {
     const ports = new Map<string, number>();
     proxy = await startServer(createPrefixProxy(ports));
     serviceWithBaseUrl = await startService({ BASE_URL: proxied('/garden/store') });
-    // Passport keeps one strategy for the whole process, so the service that is built last judges all tokens.
+    // Passport keeps one strategy for the whole process, so the service that is built last checks all tokens.
     service = await startService();
     ports.set('/garden/store', service.port).set('/garden/other', serviceWithBaseUrl.port);
     browser = await launchBrowser([

@@ -38,7 +38,7 @@ export interface Guarded {
   /** Sends a request to a route. */
   send(authorization: string | undefined, request?: SentRequest): Promise<Exchange>;
   /** Runs the guard for a request. */
-  judge(exchange: Exchange, controller?: Controller): boolean | Promise<boolean>;
+  check(exchange: Exchange, controller?: Controller): boolean | Promise<boolean>;
   /** Sends a request and runs the guard. @returns the caller, or the error that refuses the request */
   callerOf(authorization: string | undefined, request?: SentRequest): Promise<unknown>;
   close(): Promise<void>;
@@ -75,14 +75,14 @@ export async function startGuarded(): Promise<Guarded> {
       const header = authorization === undefined ? [] : [`Authorization: ${authorization}`];
       return receiver.send(requestBytes([...header, ...lines], '', `POST ${path} HTTP/1.1`));
     },
-    judge({ request, response }, controller = ClosedController) {
+    check({ request, response }, controller = ClosedController) {
       const { handle } = controller.prototype;
       return guard.canActivate(new ExecutionContextHost([request, response], controller, handle));
     },
     async callerOf(authorization, sent = {}) {
       const exchange = await guarded.send(authorization, sent);
       try {
-        if (!(await guarded.judge(exchange, sent.controller))) throw new Error('Refused silently');
+        if (!(await guarded.check(exchange, sent.controller))) throw new Error('Refused silently');
         return exchange.request.user;
       } catch (error) {
         if (exchange.request.user !== undefined)

@@ -229,7 +229,7 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
-  it('do not include tokens that could not be judged because the database was away', async () => {
+  it('do not include tokens that could not be checked because the database was away', async () => {
     const service = await startLimited();
     try {
       service.proxy.cut();

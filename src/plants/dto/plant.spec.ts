@@ -32,7 +32,7 @@ describe('a new plant', () => {
     expect({ ...validate(members, NewPlant) }).toEqual(members);
   });
 
-  it('has its own members only', () => {
+  it('has its own fields only', () => {
     expect({ ...validate({ ...PLANT, height: 3n }, NewPlant) }).toEqual(PLANT);
   });
 
@@ -65,7 +65,7 @@ describe('a new plant', () => {
     expect(refusalOf({ ...PLANT, tag: value })).toEqual(refusal(`tag ${reason}`));
   });
 
-  it('is refused for all of its wrong members at once', () => {
+  it('is refused for all of its wrong fields at once', () => {
     expect(refusalOf({ tag: null })).toEqual(
       refusal('id is missing; name is missing; tag must be a string, not null'),
     );

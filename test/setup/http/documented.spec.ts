@@ -8,12 +8,12 @@ const received = (request: string, body: string) => ({
   request,
 });
 
-it('a success is as the document says', async () => {
+it('a success is as the OpenAPI document says', async () => {
   await expectDocumented(received('POST /plants', '{"name":"a"}'));
   await expectDocumented(received('POST /plants?x=1', '{"name":"a"}'));
 });
 
-it('a success that the document describes differently is noticed', async () => {
+it('a success that the OpenAPI document describes differently is noticed', async () => {
   for (const request of ['POST /plants', 'POST /plants?x=1']) {
     await expect(expectDocumented(received(request, '{"nom":"a"}'))).rejects.toThrow(
       "must have required property 'name'",
@@ -21,13 +21,13 @@ it('a success that the document describes differently is noticed', async () => {
   }
 });
 
-it('a success with a method that the document does not have on this path is noticed', async () => {
+it('a success with a method that the OpenAPI document does not have on this path is noticed', async () => {
   await expect(expectDocumented(received('GET /plants', '{"name":"a"}'))).rejects.toThrow(
     'this operation or status is not documented',
   );
 });
 
-it('a success of a path that is not in the document may have any body', async () => {
+it('a success of a path that is not in the OpenAPI document may have any body', async () => {
   await expectDocumented(received('GET /health/live', '{"status":"ok"}'));
   await expectDocumented(received('GET /plants/1/leaves', 'green'));
 });

@@ -22,7 +22,7 @@ export interface ReceivedResponse {
   readonly request?: string;
 }
 
-/** The service sent a response, and it is not as the document says. */
+/** The service sent a response, and it is not as the OpenAPI document says. */
 export class UndocumentedError extends Error {}
 
 /** The description of the header field excepts it. */
@@ -60,7 +60,7 @@ let validator: Promise<Ajv2020> | undefined;
 /**
  * Checks a response against openapi.json, with a validator for JSON Schema 2020-12, the dialect of OpenAPI 3.1: its
  * status, its header fields, its content type and its body. The table in the description contains every error, also those
- * of paths that are not in the document: their bodies must be as in the schema `Error`.
+ * of paths that are not in the OpenAPI document: their bodies must be as in the schema `Error`.
  *
  * @throws UndocumentedError that names each difference
  */
@@ -78,7 +78,7 @@ async function problemsOf(response: ReceivedResponse): Promise<string[]> {
   const isError = status >= 400;
   const [method, path] = request.split(/[ ?]/) as [string, string];
   const ofPath = describedResponses.filter((it) => it.path.test(path));
-  // Not in the document: 100 Continue, success on other paths, a preflight, and HEAD, whose response has no body.
+  // Not in the OpenAPI document: 100 Continue, success on other paths, a preflight, and HEAD, whose response has no body.
   const isPreflight = method === 'OPTIONS' && status === 204;
   if (method === 'HEAD' || isPreflight || !(isError || (status >= 200 && ofPath.length > 0)))
     return [];

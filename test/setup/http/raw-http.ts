@@ -59,7 +59,7 @@ export async function openConnection(
  * Reads responses until the server closes the connection, or `count` of them are complete.
  *
  * @param request such as `GET /openapi.json`, if it is not POST /plants
- * @throws Error when a response is not as the document says
+ * @throws Error when a response is not as the OpenAPI document says
  */
 export async function readResponses(
   socket: Socket,
@@ -75,7 +75,7 @@ export async function readResponses(
  * @param received a whole response as Latin-1, a character for each byte
  * @param request such as `POST /plants`
  * @returns the body of the response
- * @throws UndocumentedError when the response is not as the document says
+ * @throws UndocumentedError when the response is not as the OpenAPI document says
  */
 export async function bodyOf(received: string, request: string): Promise<string> {
   const { response } = takeResponse(received)!;
@@ -89,7 +89,7 @@ async function check({ status, headers, body }: RawResponse, request?: string): 
   await expectDocumented({ status, header, body: text, ...(request && { request }) });
 }
 
-/** Reads responses of a server that is only a part of the service, so that the document does not describe them. */
+/** Reads responses of a server that is only a part of the service, so that the OpenAPI document does not describe them. */
 export async function readUnchecked(socket: Socket, count = Infinity): Promise<RawResponse[]> {
   const responses: RawResponse[] = [];
   let rest = '';
