@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { useBatchLimits } from '../../test/create/batch-limits.js';
-import { usePlantsDatabase } from '../../test/create/plants-database.js';
+import { useBatchLimits } from '../../test/plants/batch-limits.js';
+import { usePlantsDatabase } from '../../test/plants/plants-database.js';
 import { ErrorCode } from '../errors/error-codes.js';
 
 const RETRY_INTERVAL_MS = 1000;

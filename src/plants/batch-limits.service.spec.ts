@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { useBatchLimits } from '../../test/create/batch-limits.js';
-import { usePlantsDatabase } from '../../test/create/plants-database.js';
+import { useBatchLimits } from '../../test/plants/batch-limits.js';
+import { usePlantsDatabase } from '../../test/plants/plants-database.js';
 
 const plantOf = (id: bigint) => ({ id, name: 'a' });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { holdClock } from '../../test/setup/time/clock.js';
-import { controlledBatcher } from '../../test/create/controlled-batcher.js';
+import { controlledBatcher } from '../../test/plants/controlled-batcher.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { BatchMetrics } from './batch-metrics.js';

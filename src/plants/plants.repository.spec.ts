@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { usePlantsDatabase } from '../../test/create/plants-database.js';
+import { usePlantsDatabase } from '../../test/plants/plants-database.js';
 
 describe('the statement that inserts plants', () => {
   const database = usePlantsDatabase();

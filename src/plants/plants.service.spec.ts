@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { usePlantsDatabase } from '../../test/create/plants-database.js';
+import { usePlantsDatabase } from '../../test/plants/plants-database.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { BatchLimitsService } from './batch-limits.service.js';
 import type { NewPlant } from './dto/plant.js';
