@@ -4,7 +4,8 @@ const TIMEOUT_MS = 10_000;
 
 function readPlant([id, name, tag, ...rest]) {
   const isInteger = /^-?(0|[1-9]\d*)$/.test(id);
-  if (!isInteger || !name || rest.length > 0) throw new Error('Usage: ID NAME [TAG]');
+  if (!isInteger || !name || rest.length > 0)
+    throw new Error('Usage: node store-plant.js ID NAME [TAG]');
   return { id, name, tag };
 }
 

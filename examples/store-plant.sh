@@ -11,7 +11,7 @@ url=${PLANT_STORE_URL:-http://127.0.0.1:3000}
 response=$(mktemp)
 trap 'rm -f "$response"' EXIT
 
-# --retry repeats 429, 502, 503, 504 and timeouts with the same plant, as Retry-After says.
+# --retry repeats 408, 429, 5xx, timeouts and lost connections with the same plant, as Retry-After says.
 # The token is sent through standard input, because every user can read a command line.
 send_plant() {
   printf 'Authorization: Bearer %s\n' "$PLANT_STORE_TOKEN" |

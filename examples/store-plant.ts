@@ -9,7 +9,8 @@ const TIMEOUT_MS = 10_000;
 
 function readPlant([id = '', name, tag, ...rest]: string[]): NewPlant {
   const isInteger = /^-?(0|[1-9]\d*)$/.test(id);
-  if (!isInteger || !name || rest.length > 0) throw new Error('Usage: ID NAME [TAG]');
+  if (!isInteger || !name || rest.length > 0)
+    throw new Error('Usage: node store-plant.ts ID NAME [TAG]');
   return { id: BigInt(id), name, ...(tag !== undefined && { tag }) };
 }
 
@@ -29,7 +30,7 @@ async function send(client: ReturnType<typeof createPlantStore>, plant: NewPlant
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     return await client.POST('/plants', { body: plant, signal });
   } catch (error) {
-    if (error instanceof SyntaxError) throw new Error('No JSON.');
+    if (error instanceof SyntaxError) throw new Error('This is not a response of the Plant Store.');
     return undefined;
   }
 }
@@ -41,7 +42,7 @@ async function storePlant(client: ReturnType<typeof createPlantStore>, plant: Ne
     if (data?.name === plant.name) return data;
     if (response && ![429, 502, 503, 504].includes(response.status)) {
       if (error?.error === 40006) throw new Error(`The id ${plant.id} is taken.`);
-      throw new Error(error?.message ?? 'No plant.');
+      throw new Error(error?.message ?? 'This is not a response of the Plant Store.');
     }
     const seconds = Number(response?.headers.get('Retry-After')) || 1;
     await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
