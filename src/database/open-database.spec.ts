@@ -1,6 +1,11 @@
-import { expect, it } from '@jest/globals';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { makeDataDir, removeDataDir } from '../../test/embedded/data-dir.js';
 import { readConfig } from '../config/config.js';
-import { joinDatabase, openDatabase } from './open-database.js';
+import { DataDirInUseError } from './embedded/embedded-postgres.js';
+import { joinDatabase, openDatabase, type OpenDatabase } from './open-database.js';
 
 it.each([openDatabase, joinDatabase])(
   'a server that is set is used as it is (%p)',
@@ -11,3 +16,70 @@ it.each([openDatabase, joinDatabase])(
     await expect(database.close()).resolves.toBeUndefined();
   },
 );
+
+describe('a data folder that is open', () => {
+  let dataDir: string;
+  let resources: AsyncDisposableStack;
+
+  beforeEach(async () => {
+    dataDir = await makeDataDir();
+    resources = new AsyncDisposableStack();
+    resources.defer(() => removeDataDir(dataDir));
+  });
+  afterEach(() => resources.disposeAsync());
+
+  const configOf = (startTimeout = 60_000) => ({
+    ...readConfig({}).database,
+    dataDir,
+    startTimeout,
+  });
+
+  const silent = () => undefined;
+
+  async function open(opening: Promise<OpenDatabase>): Promise<OpenDatabase> {
+    const database = await opening;
+    resources.defer(() => database.close());
+    return database;
+  }
+
+  const postgresPid = async () =>
+    (await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0];
+
+  async function connect(): Promise<void> {
+    const client = new pg.Client({
+      host: join(dataDir, 'postgres'),
+      user: 'postgres',
+      database: 'postgres',
+    });
+    await client.connect();
+    await client.end();
+  }
+
+  it('is refused to a second service, with the process that has it', async () => {
+    await open(openDatabase(configOf(), silent));
+    const second = openDatabase(configOf(), silent);
+    await expect(second).rejects.toBeInstanceOf(DataDirInUseError);
+    await expect(second).rejects.toThrow(
+      `${dataDir} is in use by another Plant Store, whose Postgres is process ${await postgresPid()}. Stop that one, or set DATA_DIR to another folder.`,
+    );
+  });
+
+  it('is joined by a command if a service has it', async () => {
+    const service = await open(openDatabase(configOf(), silent));
+    const command = await joinDatabase(configOf());
+    expect(command.config).toEqual(service.config);
+    await command.close();
+    await connect();
+  });
+
+  it.each([openDatabase, joinDatabase])(
+    'is waited for while a command has it (%p)',
+    async (openAgain) => {
+      const command = await open(joinDatabase(configOf()));
+      await expect(openAgain(configOf(0), silent)).rejects.toBeInstanceOf(DataDirInUseError);
+      const waiting = openAgain(configOf(), silent);
+      await command.close();
+      await open(waiting);
+    },
+  );
+});

@@ -6,10 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { readConfig } from '../../src/config/config.js';
-import {
-  DataDirInUseError,
-  startEmbeddedPostgres,
-} from '../../src/database/embedded/embedded-postgres.js';
+import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
 import { joinDatabase, openDatabase, type OpenDatabase } from '../../src/database/open-database.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
@@ -283,15 +280,6 @@ describe('the embedded Postgres of a service', () => {
 );
 
 describe('a folder that another process has open', () => {
-  it('is refused to a second service, with the process that has it', async () => {
-    await open(openDatabase(configOf(), silent));
-    const second = openDatabase(configOf(), silent);
-    await expect(second).rejects.toBeInstanceOf(DataDirInUseError);
-    await expect(second).rejects.toThrow(
-      `${dataDir} is in use by another Plant Store, whose Postgres is process ${await postgresPid()}. Stop that one, or set DATA_DIR to another folder.`,
-    );
-  });
-
   it('is given up by a service that is stopped while it waits', async () => {
     const command = await open(joinDatabase(configOf()));
     const service = start();
@@ -301,25 +289,6 @@ describe('a folder that another process has open', () => {
     expect(service.stdout).toContain('The Plant Store has stopped.');
     await command.close();
   });
-
-  it('is joined by a command if a service has it', async () => {
-    const service = await open(openDatabase(configOf(), silent));
-    const command = await joinDatabase(configOf());
-    expect(command.config).toEqual(service.config);
-    await command.close();
-    await connect();
-  });
-
-  it.each([openDatabase, joinDatabase])(
-    'is waited for while a command has it (%p)',
-    async (openAgain) => {
-      const command = await open(joinDatabase(configOf()));
-      await expect(openAgain(configOf(0), silent)).rejects.toBeInstanceOf(DataDirInUseError);
-      const waiting = openAgain(configOf(), silent);
-      await command.close();
-      await open(waiting);
-    },
-  );
 
   it('is opened by one command after the other when no service runs', async () => {
     const commands = Array.from({ length: 3 }, (_, i) =>
