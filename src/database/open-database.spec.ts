@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
@@ -42,9 +41,6 @@ describe('a data folder that is open', () => {
     return database;
   }
 
-  const postgresPid = async () =>
-    (await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0];
-
   async function connect(): Promise<void> {
     const client = new pg.Client({
       host: join(dataDir, 'postgres'),
@@ -60,7 +56,7 @@ describe('a data folder that is open', () => {
     const second = openDatabase(configOf(), silent);
     await expect(second).rejects.toBeInstanceOf(DataDirInUseError);
     await expect(second).rejects.toThrow(
-      `${dataDir} is in use by another Plant Store, whose Postgres is process ${await postgresPid()}. Stop that one, or set DATA_DIR to another folder.`,
+      `${dataDir} is in use by another Plant Store (process ${process.pid}). Stop that one, or set DATA_DIR to another folder.`,
     );
   });
 

@@ -36,7 +36,7 @@ describe('a data folder that cannot be used', () => {
   }
 
   const cannotStart = (postgres: string, reason: string) =>
-    `The embedded Postgres cannot start in ${postgres}: ${reason}. Correct that, restore a copy of the folder or move it away, or set DATABASE_URL to a Postgres server.`;
+    `The embedded Postgres cannot start in ${postgres}: ${reason}. Correct that, restore a copy of the folder or move it away, or set DATABASE_URL to a Postgres server. docs/embedded-postgres.md says more.`;
 
   const damage: [
     kind: string,

@@ -28,10 +28,6 @@ afterEach(endAttempts);
 /** The output of a test goes to a pipe, which the process takes for a terminal with this. */
 const ON_TERMINAL = runBefore('process.stdout.isTTY = true');
 
-const inUse = (dataDir: string) =>
-  new RegExp(
-    `^Opening .+\n${dataDir} is in use by another Plant Store, whose Postgres is process \\d+\\. Stop that one, or set DATA_DIR to another folder\\.\n$`,
-  );
 const curlOf = async (service: Command) => (await service.waitFor(/^curl .*$/m))[0];
 
 /** Runs a curl line as it is, and returns the body of the response. */
@@ -168,7 +164,11 @@ describe('a service on the embedded database', () => {
   it('refuses a second service on its data folder in one line, also with another temporary folder', async () => {
     const second = attempt([MAIN], { DATA_DIR: dataDir, PORT: '0', TMPDIR: dataDir });
     expect(await second.exit()).toBe(1);
-    expect(second.stderr).toMatch(inUse(dataDir));
+    expect(second.stderr).toMatch(
+      new RegExp(
+        `^Opening .+\n${dataDir} is in use by another Plant Store \\(process ${service.process.pid}\\)\\. Stop that one, or set DATA_DIR to another folder\\.\n$`,
+      ),
+    );
   });
 
   it('lets the command line of TypeORM use its database beside it', async () => {

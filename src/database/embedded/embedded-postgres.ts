@@ -140,7 +140,7 @@ function errorOf(dataDir: string, code: number | null, output: string): StartErr
   const [isInUse, pid] = /another postmaster \(PID (\d*)\)/.exec(output) ?? [];
   if (isInUse !== undefined) {
     return new DataDirInUseError(
-      `${dataDir} is in use by another Plant Store, whose Postgres is ${pid === '' ? 'starting' : `process ${pid}`}. Stop that one, or set DATA_DIR to another folder.`,
+      `${dataDir} is in use by another Plant Store (${pid === '' ? 'starting' : `process ${pid}`}). Stop that one, or set DATA_DIR to another folder.`,
     );
   }
   // In a folder of root, such as that of the image, several users may have been here.
@@ -161,6 +161,6 @@ function errorOf(dataDir: string, code: number | null, output: string): StartErr
   const [, fatal, detail] = /^(?:FATAL|PANIC): +(.*)(?:\nDETAIL: +(.*)\.)?/m.exec(output) ?? [];
   const reason = fatal ?? (output.replaceAll(/\s+/g, ' ') || `exit code ${code}`);
   return new StartError(
-    `The embedded Postgres cannot start in ${cluster}: ${reason}${detail === undefined ? '' : ` (${detail})`}. Correct that, restore a copy of the folder or move it away, or set DATABASE_URL to a Postgres server.`,
+    `The embedded Postgres cannot start in ${cluster}: ${reason}${detail === undefined ? '' : ` (${detail})`}. Correct that, restore a copy of the folder or move it away, or set DATABASE_URL to a Postgres server. docs/embedded-postgres.md says more.`,
   );
 }

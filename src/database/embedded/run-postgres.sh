@@ -8,6 +8,7 @@
 #   PORT      a part of the name of the socket
 #   RESERVED  how many connections are reserved for the Plant Store
 cluster=$1 package=$2 port=$3 reserved=$4
+umask 077
 
 refuse() {
   echo "$1" >&2
@@ -16,6 +17,22 @@ refuse() {
 for program in tar gzip; do
   command -v "$program" >/dev/null || refuse "it needs the program $program: install the package of that name"
 done
+
+if [ "$(id -u)" = 0 ]; then
+  as_ordinary_user=${0%/*}/as-ordinary-user.sh
+  sh "$as_ordinary_user" true 2>/dev/null ||
+    refuse 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user'
+  # Not the folder that a link names: another user may have made the link.
+  if [ -e "$cluster" ] && [ ! -L "$cluster" ]; then
+    case $(stat -c %u "$cluster") in
+      0 | 65534)
+        { chmod 700 "$cluster" && chown -hR 65534:65534 "$cluster"; } 2>/dev/null ||
+          refuse 'root may not give the folder to the user nobody here: start as an ordinary user'
+        ;;
+    esac
+  fi
+  exec sh "$as_ordinary_user" sh "$0" "$@"
+fi
 
 # These settings are not in postgresql.conf, so that a new version of the service may change them.
 set -- "$package/bin/postgres" -D "$cluster" -c port="$port" -c shared_buffers=32MB
@@ -28,13 +45,14 @@ set -- "$@" -c logging_collector=off -c log_destination=stderr
 set -- "$@" -c log_line_prefix= -c log_checkpoints=off -c log_min_messages=log -c log_min_error_statement=panic
 
 if [ "$(uname)" = Linux ]; then
-  pid=$(head -n 1 "$cluster/postmaster.pid" 2>/dev/null)
   # Postgres recognizes another one in its folder by the number of its process, which means nothing in another container. So
   # this script, Postgres and all its processes hold a lock of the kernel, too.
   exec 9<"${cluster%/*}"
   command -v flock >/dev/null || refuse 'it needs the program flock: install the package util-linux'
-  # In the words of Postgres.
-  flock --nonblock 9 || refuse "Is another postmaster (PID $pid) running?"
+  # In the words of Postgres, but with the process of the service: whoever wants to stop Postgres must stop that one.
+  flock --nonblock 9 ||
+    refuse "Is another postmaster (PID $(cat "$cluster/service.pid" 2>/dev/null)) running?"
+  pid=$(head -n 1 "$cluster/postmaster.pid" 2>/dev/null)
   # The process that a killed Postgres left in its file has ended, and its number may belong to any other one. Postgres ignores
   # a number that it finds in this variable. It would not start with a file without a number, which a full disk may leave.
   case $pid in
@@ -47,13 +65,6 @@ else
   set -- "$@" -c wal_sync_method=fsync_writethrough
 fi
 
-# Takes the place of the (sub)shell. For root, signals are also sent by Postgres's user: a container may forbid others.
-as_its_user() {
-  [ "$(id -u)" != 0 ] || exec /bin/sh "${0%/*}/as-ordinary-user.sh" "$@"
-  exec "$@"
-}
-(as_its_user true) 2>/dev/null ||
-  refuse 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user'
 # The cluster gets its name when it is complete and on the disk, so an interrupted start leaves nothing that the next one could
 # take for a database.
 if [ ! -e "$cluster" ]; then
@@ -63,36 +74,26 @@ if [ ! -e "$cluster" ]; then
     sync -f "$new" && mv "$new" "$cluster" && sync -f "$cluster" || exit
 fi
 # Not the folder that a link names: another user may have made the link.
-if [ ! -L "$cluster" ]; then
-  if [ "$(id -u)" = 0 ]; then
-    case $(stat -c %u "$cluster") in
-      0 | 65534)
-        { chmod 700 "$cluster" && chown -hR 65534:65534 "$cluster"; } 2>/dev/null ||
-          refuse 'root may not give the folder to the user nobody here: start as an ordinary user'
-        ;;
-    esac
-  elif [ -O "$cluster" ]; then
-    chmod 700 "$cluster"
-  fi
-fi
+if [ ! -L "$cluster" ] && [ -O "$cluster" ]; then chmod 700 "$cluster"; fi
+
+# For a second service that is started on this folder.
+{ echo "$PPID" >"$cluster/service.pid"; } 2>/dev/null
 
 exec 3<&0
-as_its_user "$@" </dev/null 3<&- &
+"$@" </dev/null 3<&- &
 postgres=$!
 trap '' INT TERM HUP
 # A Postgres that does not end, such as a frozen one, is killed; it recovers at the next start.
-# shellcheck disable=SC2016 # The dollar signs are for that shell.
-as_its_user /bin/sh -c '
+(
   read -r _
-  kill -INT "$0"
+  kill -INT "$postgres"
   sleep 2
-  kill -QUIT "$0"
+  kill -QUIT "$postgres"
   sleep 1
-  kill -KILL "$0"
-' "$postgres" <&3 9<&- >/dev/null 2>&1 &
+  kill -KILL "$postgres"
+) <&3 9<&- >/dev/null 2>&1 &
 watcher=$!
 wait "$postgres"
 code=$?
-# shellcheck disable=SC2016
-(as_its_user /bin/sh -c 'kill -KILL "$0"' "$watcher")
+kill -KILL "$watcher"
 exit "$code"
