@@ -44,7 +44,7 @@ install_npm() {
 
 install_debian() {
   install postgresql pgbouncer chromium shellcheck yamllint docker-compose prometheus nginx-light procps patroni \
-    etcd-server haproxy libfaketime curl openssl systemd black python3-urllib3 default-jdk-headless \
+    etcd-server haproxy libfaketime curl openssl systemd black python3-requests python3-urllib3 default-jdk-headless \
     libjackson2-databind-java
 }
 

@@ -26,7 +26,8 @@ async function send(body, { url, token }) {
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     return { status: response.status, headers: response.headers, text: await response.text() };
-  } catch {
+  } catch (error) {
+    console.error(`No response (${error.cause?.code ?? error.message}). Trying again …`);
     return undefined;
   }
 }

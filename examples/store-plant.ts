@@ -31,6 +31,8 @@ async function send(client: ReturnType<typeof createPlantStore>, plant: NewPlant
     return await client.POST('/plants', { body: plant, signal });
   } catch (error) {
     if (error instanceof SyntaxError) throw new Error('This is not a response of the Plant Store.');
+    const { cause, message } = error as Error & { cause?: { code?: string } };
+    console.error(`No response (${cause?.code ?? message}). Trying again …`);
     return undefined;
   }
 }
