@@ -1,6 +1,7 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { Public } from '../auth/public.decorator.js';
+import { version } from '../config/version.js';
 import { ReadinessService } from './readiness.service.js';
 
 @Public()
@@ -12,8 +13,8 @@ export class HealthController {
   /** Does not use the database: if that is down, a restart of this process would not help. */
   @Get('live')
   @Header('Cache-Control', 'no-store')
-  live(): { status: string } {
-    return { status: 'ok' };
+  live(): { status: string; version: string } {
+    return { status: 'ok', version };
   }
 
   /** Fails while a load balancer should not send requests to this process. */

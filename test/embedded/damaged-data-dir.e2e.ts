@@ -38,6 +38,12 @@ describe('a data folder that cannot be used', () => {
   const cannotStart = (postgres: string, reason: string) =>
     `The embedded Postgres cannot start in ${postgres}: ${reason}. Correct that, restore a copy of the folder or move it away, or set DATABASE_URL to a Postgres server. docs/embedded-postgres.md says more.`;
 
+  const cannotRun = (postgres: string, reason: string) =>
+    `The embedded Postgres cannot start in ${postgres}: ${reason}. Correct that, or set DATABASE_URL to a Postgres server. docs/embedded-postgres.md says more.`;
+
+  const notADatabase = (postgres: string) =>
+    `${postgres} is not a database, because it contains no file PG_VERSION. Restore a copy of it, move it away, or set DATA_DIR to a folder of your own.`;
+
   const damage: [
     kind: string,
     spoil: (postgres: string) => Promise<unknown>,
@@ -77,12 +83,7 @@ describe('a data folder that cannot be used', () => {
     const postgres = join(dataDir, 'postgres');
     await rm(postgres, { recursive: true });
     await writeFile(postgres, 'x');
-    await expectOneLine(
-      cannotStart(
-        postgres,
-        `postgres: could not access the server configuration file "${postgres}/postgresql.conf": Not a directory`,
-      ),
-    );
+    await expectOneLine(notADatabase(postgres));
   });
 
   it('a database whose catalog is damaged: the message is one line that names the folder', async () => {
@@ -159,12 +160,28 @@ describe('a data folder that cannot be used', () => {
     await spoil(postgres);
     for (const path of [dataDir, postgres]) await chmod(path, 0o755);
     const before = [await stat(dataDir), await stat(postgres)];
-    await expectOneLine(
-      `${postgres} is not a database, because it contains no file PG_VERSION. Restore a copy of it, move it away, or set DATA_DIR to a folder of your own.`,
-    );
+    await expectOneLine(notADatabase(postgres));
     const facts = ({ uid, mode }: Stats) => [uid, mode];
     const after = [await stat(dataDir), await stat(postgres)];
     expect(after.map(facts)).toEqual(before.map(facts));
+  });
+
+  itAsRoot('root may lack the rights to give a folder away if that is done', async () => {
+    expect(await runInProcess(['migrate'], { DATA_DIR: dataDir })).toMatchObject({ exitCode: 0 });
+    const command = ['--bounding-set=-chown,-fowner', process.execPath, join(ROOT, CLI), 'migrate'];
+    const migrate = attemptProgram('setpriv', command, { DATA_DIR: dataDir, NODE_V8_COVERAGE: '' });
+    expect(await migrate.exit()).toBe(0);
+  });
+
+  itAsRoot('root removes what an interrupted start of another user left', async () => {
+    const postgres = join(dataDir, 'postgres');
+    await rm(postgres, { recursive: true });
+    await chmod(dataDir, 0o1777);
+    await mkdir(join(`${postgres}.unfinished`, 'global'), { recursive: true });
+    for (const path of ['', '/global'])
+      await chown(`${postgres}.unfinished${path}`, 12_345, 12_345);
+    expect(await runInProcess(['migrate'], { DATA_DIR: dataDir })).toMatchObject({ exitCode: 0 });
+    expect(await readdir(dataDir)).not.toContain('postgres.unfinished');
   });
 
   itAsRoot('an open folder of the database is closed, also that of root', async () => {
@@ -185,7 +202,7 @@ describe('a data folder that cannot be used', () => {
     );
     expect(await service.exit()).toBe(1);
     expect(reasonOf(service)).toBe(
-      `${cannotStart(join(dataDir, 'postgres'), 'root may not give the folder to the user nobody here: start as an ordinary user')}\n`,
+      `${cannotRun(join(dataDir, 'postgres'), 'root may not give the folder to the user nobody here: start as an ordinary user')}\n`,
     );
   });
 
@@ -198,7 +215,7 @@ describe('a data folder that cannot be used', () => {
       const service = attemptProgram(program, command, { DATA_DIR: path, NODE_V8_COVERAGE: '' });
       expect(await service.exit()).toBe(1);
       expect(reasonOf(service)).toBe(
-        `${cannotStart(join(path, 'postgres'), 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user')}\n`,
+        `${cannotRun(join(path, 'postgres'), 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user')}\n`,
       );
       expect(await readdir(path)).toEqual([]);
     },

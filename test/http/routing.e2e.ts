@@ -1,5 +1,6 @@
 import type { Application } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { version } from '../../src/config/version.js';
 import { METHODS } from '../../src/http/methods.js';
 import { openConnection, plantHead, readResponses, sendRaw } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
@@ -160,8 +161,13 @@ describe('every route needs a token', () => {
     expect(response.headers.get('allow')).toBeNull();
   });
 
-  it.each(['/health/live', '/health/ready'])('%s responds with ok', async (path) => {
-    expect(await service.request(path)).toMatchObject({ status: 200, body: { status: 'ok' } });
+  it.each([
+    ['/health/live', { status: 'ok', version }],
+    ['/health/ready', { status: 'ok' }],
+  ])('%s responds with %j', async (path, body) => {
+    const response = await service.request(path);
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual(body);
   });
 
   it('/metrics accepts an ordinary token', async () => {
@@ -182,7 +188,9 @@ describe('a connection', () => {
     const statuses: number[] = [];
     for (let i = 0; i < 150; i++) {
       socket.write(LIVE.repeat(10));
-      statuses.push(...(await readResponses(socket, 10)).map(({ status }) => status));
+      statuses.push(
+        ...(await readResponses(socket, 10, 'GET /health/live')).map(({ status }) => status),
+      );
     }
     socket.destroy();
     expect(statuses).toEqual(Array(1500).fill(200));
@@ -197,7 +205,7 @@ describe('a connection', () => {
     socket.write(plantHead(service.token, [...offer, ...about]) + body);
     expect(await readResponses(socket, 1)).toMatchObject([{ status: 200 }]);
     socket.write(LIVE);
-    expect(await readResponses(socket, 1)).toMatchObject([{ status: 200 }]);
+    expect(await readResponses(socket, 1, 'GET /health/live')).toMatchObject([{ status: 200 }]);
     socket.destroy();
   });
 });

@@ -13,6 +13,9 @@ import { StartError } from '../../errors/start-error.js';
 
 const ROOT = 0;
 
+/** The user who runs Postgres for root. */
+const NOBODY = 65_534;
+
 const STICKY = 0o1000;
 
 /** The folder of the database cluster. */
@@ -62,14 +65,17 @@ export function openDataDir(dataDir: string): void {
   }
 }
 
-/** Before anything is changed: DATA_DIR may name a folder of other programs by mistake. */
+/** Before anything is changed: DATA_DIR may name a folder of other programs by mistake, or several users may have been here. */
 function refuseOtherFolder(cluster: string): void {
   if (!existsSync(cluster)) return;
+  const { uid } = statSync(cluster);
+  const user = process.geteuid!();
+  if (uid !== user && (user !== ROOT || uid !== NOBODY)) throw notOwned(cluster, uid);
   try {
     statSync(join(cluster, 'PG_VERSION'));
   } catch (error) {
-    // The folder of another user may be closed to this one.
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return;
+    // Root may lack the right to enter folders of others, which the start of Postgres reports.
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') return;
     throw new StartError(
       `${cluster} is not a database, because it contains no file PG_VERSION. Restore a copy of it, move it away, or set DATA_DIR to a folder of your own.`,
       { cause: error },
@@ -78,7 +84,7 @@ function refuseOtherFolder(cluster: string): void {
 }
 
 /** The error for a folder that belongs to the user of this number, not to the one who started the service. */
-export function notOwned(path: string, uid: number): StartError {
+function notOwned(path: string, uid: number): StartError {
   return new StartError(
     `${path} belongs to another user (uid ${uid}). Start as that user, give it to yours (chown -R ${process.geteuid!()}), or set DATA_DIR to a folder of your own.`,
   );

@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../../config/config.js';
 import { StartError } from '../../errors/start-error.js';
-import { clusterIn, notOwned } from './data-dir.js';
+import { clusterIn } from './data-dir.js';
 
 /** Another Postgres uses the data folder. */
 export class DataDirInUseError extends StartError {
@@ -140,13 +139,8 @@ function errorOf(dataDir: string, code: number | null, output: string): StartErr
   const [isInUse, pid] = /another postmaster \(PID (\d*)\)/.exec(output) ?? [];
   if (isInUse !== undefined) {
     return new DataDirInUseError(
-      `${dataDir} is in use by another Plant Store (${pid === '' ? 'starting' : `process ${pid}`}). Stop that one, or set DATA_DIR to another folder.`,
+      `${dataDir} is in use by another Plant Store${pid === '' ? '' : ` (process ${pid})`}. Stop that one, or set DATA_DIR to another folder.`,
     );
-  }
-  // In a folder of root, such as that of the image, several users may have been here.
-  if (/has wrong ownership|configuration file .*: Permission denied/.test(output)) {
-    const { uid } = statSync(cluster);
-    if (uid !== process.geteuid!()) return notOwned(cluster, uid);
   }
   if (output.includes('No space left on device')) {
     return new StartError(
@@ -161,6 +155,6 @@ function errorOf(dataDir: string, code: number | null, output: string): StartErr
   const [, fatal, detail] = /^(?:FATAL|PANIC): +(.*)(?:\nDETAIL: +(.*)\.)?/m.exec(output) ?? [];
   const reason = fatal ?? (output.replaceAll(/\s+/g, ' ') || `exit code ${code}`);
   return new StartError(
-    `The embedded Postgres cannot start in ${cluster}: ${reason}${detail === undefined ? '' : ` (${detail})`}. Correct that, restore a copy of the folder or move it away, or set DATABASE_URL to a Postgres server. docs/embedded-postgres.md says more.`,
+    `The embedded Postgres cannot start in ${cluster}: ${reason}${detail === undefined ? '' : ` (${detail})`}. Correct that${fatal === undefined ? '' : ', restore a copy of the folder or move it away'}, or set DATABASE_URL to a Postgres server. docs/embedded-postgres.md says more.`,
   );
 }

@@ -1,6 +1,5 @@
 #!/bin/sh
-# Makes the database cluster if there is none, and runs Postgres until it ends or standard input closes. That happens however
-# the process at the other end of it ends.
+# Makes the database cluster if there is none, and runs Postgres until it ends or standard input closes.
 #
 # run-postgres.sh CLUSTER PACKAGE PORT RESERVED
 #   CLUSTER   the folder of the cluster
@@ -8,7 +7,6 @@
 #   PORT      a part of the name of the socket
 #   RESERVED  how many connections are reserved for the Plant Store
 cluster=$1 package=$2 port=$3 reserved=$4
-umask 077
 
 refuse() {
   echo "$1" >&2
@@ -17,22 +15,6 @@ refuse() {
 for program in tar gzip; do
   command -v "$program" >/dev/null || refuse "it needs the program $program: install the package of that name"
 done
-
-if [ "$(id -u)" = 0 ]; then
-  as_ordinary_user=${0%/*}/as-ordinary-user.sh
-  sh "$as_ordinary_user" true 2>/dev/null ||
-    refuse 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user'
-  # Not the folder that a link names: another user may have made the link.
-  if [ -e "$cluster" ] && [ ! -L "$cluster" ]; then
-    case $(stat -c %u "$cluster") in
-      0 | 65534)
-        { chmod 700 "$cluster" && chown -hR 65534:65534 "$cluster"; } 2>/dev/null ||
-          refuse 'root may not give the folder to the user nobody here: start as an ordinary user'
-        ;;
-    esac
-  fi
-  exec sh "$as_ordinary_user" sh "$0" "$@"
-fi
 
 # These settings are not in postgresql.conf, so that a new version of the service may change them.
 set -- "$package/bin/postgres" -D "$cluster" -c port="$port" -c shared_buffers=32MB
@@ -49,10 +31,17 @@ if [ "$(uname)" = Linux ]; then
   # this script, Postgres and all its processes hold a lock of the kernel, too.
   exec 9<"${cluster%/*}"
   command -v flock >/dev/null || refuse 'it needs the program flock: install the package util-linux'
-  # In the words of Postgres, but with the process of the service: whoever wants to stop Postgres must stop that one.
-  flock --nonblock 9 ||
-    refuse "Is another postmaster (PID $(cat "$cluster/service.pid" 2>/dev/null)) running?"
   pid=$(head -n 1 "$cluster/postmaster.pid" 2>/dev/null)
+  if ! flock --nonblock 9; then
+    # To end Postgres, its service must be ended: the parent of the shell that is its parent.
+    service=
+    {
+      read -r _ name _ shell _ <"/proc/$pid/stat" && [ "$name" = '(postgres)' ] &&
+        read -r _ _ _ service _ <"/proc/$shell/stat"
+    } 2>/dev/null
+    # In the words of Postgres.
+    refuse "Is another postmaster (PID $service) running?"
+  fi
   # The process that a killed Postgres left in its file has ended, and its number may belong to any other one. Postgres ignores
   # a number that it finds in this variable. It would not start with a file without a number, which a full disk may leave.
   case $pid in
@@ -65,6 +54,13 @@ else
   set -- "$@" -c wal_sync_method=fsync_writethrough
 fi
 
+set -- sh "${0%/*}/run-until-input-ends.sh" "$@"
+if [ "$(id -u)" = 0 ]; then
+  as_ordinary_user=${0%/*}/as-ordinary-user.sh
+  sh "$as_ordinary_user" true 2>/dev/null ||
+    refuse 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user'
+  set -- sh "$as_ordinary_user" "$@"
+fi
 # The cluster gets its name when it is complete and on the disk, so an interrupted start leaves nothing that the next one could
 # take for a database.
 if [ ! -e "$cluster" ]; then
@@ -74,26 +70,13 @@ if [ ! -e "$cluster" ]; then
     sync -f "$new" && mv "$new" "$cluster" && sync -f "$cluster" || exit
 fi
 # Not the folder that a link names: another user may have made the link.
-if [ ! -L "$cluster" ] && [ -O "$cluster" ]; then chmod 700 "$cluster"; fi
+if [ ! -L "$cluster" ]; then
+  # Without a right of root's, this fails for a folder that root has given away, which is closed already.
+  chmod 700 "$cluster" 2>/dev/null
+  if [ "$(id -u)" = 0 ] && [ -O "$cluster" ]; then
+    chown -hR 65534:65534 "$cluster" 2>/dev/null ||
+      refuse 'root may not give the folder to the user nobody here: start as an ordinary user'
+  fi
+fi
 
-# For a second service that is started on this folder.
-{ echo "$PPID" >"$cluster/service.pid"; } 2>/dev/null
-
-exec 3<&0
-"$@" </dev/null 3<&- &
-postgres=$!
-trap '' INT TERM HUP
-# A Postgres that does not end, such as a frozen one, is killed; it recovers at the next start.
-(
-  read -r _
-  kill -INT "$postgres"
-  sleep 2
-  kill -QUIT "$postgres"
-  sleep 1
-  kill -KILL "$postgres"
-) <&3 9<&- >/dev/null 2>&1 &
-watcher=$!
-wait "$postgres"
-code=$?
-kill -KILL "$watcher"
-exit "$code"
+exec "$@"
