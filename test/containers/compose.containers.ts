@@ -10,7 +10,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { noResponse } from '../setup/http/fetch-documented.js';
 import { until } from '../setup/time/until.js';
-import { engine, ENGINE, environment, isPodman, isStored, post } from './engine.js';
+import { isStored, postPlant } from '../setup/http/post-plant.js';
+import { engine, ENGINE, environment, isPodman } from './engine.js';
 
 /** Characters that a URL cannot contain as they are, and those that Compose would replace. */
 const PASSWORD = 'p/#%@: $$x';
@@ -100,7 +101,7 @@ it('stores in a Postgres of its own, with a password of any characters', async (
   );
   token = /plantstore_\w+/.exec(created)![0];
   await until(() => fetchReady(one));
-  expect((await post(one, token, '1')).status).toBe(200);
+  expect((await postPlant(one, token, '1')).status).toBe(200);
   expect(await isStored(one, token, '1')).toBe(true);
 });
 
@@ -115,7 +116,7 @@ it('spreads plants over three replicas, and loses none when one is killed', asyn
   const client = async () => {
     while (!isDone()) {
       const id = String(next++);
-      const response = await post(proxy, token, id);
+      const response = await postPlant(proxy, token, id);
       expect([response.status, await response.json()]).toEqual([200, { name: 'a' }]);
       acknowledged.push(id);
     }
@@ -132,7 +133,7 @@ it('spreads plants over three replicas, and loses none when one is killed', asyn
 });
 
 it('its proxy refuses the body that the service would refuse, and passes on the one that it takes', async () => {
-  const ofSize = (kilobytes: number) => post(proxy, token, '2', 'x'.repeat(kilobytes * 1024));
+  const ofSize = (kilobytes: number) => postPlant(proxy, token, '2', 'x'.repeat(kilobytes * 1024));
   expect((await ofSize(150)).status).toBe(200);
   const tooLarge = await ofSize(250);
   expect(tooLarge.status).toBe(400);
@@ -141,7 +142,7 @@ it('its proxy refuses the body that the service would refuse, and passes on the 
 
 it('its proxy says that no instance responds', async () => {
   await compose('--profile', 'scale', 'stop', 'plant-store-replica');
-  const response = await post(proxy, token, '3').catch(noResponse);
+  const response = await postPlant(proxy, token, '3').catch(noResponse);
   expect(response?.status).toBe(503);
   expect(response?.headers.get('retry-after')).toBe('1');
   expect(await response?.json()).toMatchObject({ error: 50301 });

@@ -2,15 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { noResponse } from '../setup/http/fetch-documented.js';
 import { until } from '../setup/time/until.js';
-import {
-  engine,
-  isStored,
-  makeFolder,
-  post,
-  printedToken,
-  runContainer,
-  type Container,
-} from './engine.js';
+import { isStored, postPlant } from '../setup/http/post-plant.js';
+import { engine, makeFolder, printedToken, runContainer, type Container } from './engine.js';
 
 const LARGEST_ID = '9223372036854775807';
 
@@ -41,7 +34,7 @@ async function folderOf(uid: number): Promise<string> {
 }
 
 async function storeIn(container: Container, id = LARGEST_ID): Promise<void> {
-  const response = await post(await container.url(), await printedToken(container), id);
+  const response = await postPlant(await container.url(), await printedToken(container), id);
   expect(response.status).toBe(200);
 }
 
@@ -63,7 +56,7 @@ async function stop({ name, output }: Container): Promise<void> {
 function startClients(count: number, url: string, token: string, acknowledged: string[]) {
   const client = async () => {
     for (let id = next++; ; id = next++) {
-      const response = await post(url, token, String(id)).catch(noResponse);
+      const response = await postPlant(url, token, String(id)).catch(noResponse);
       if (response === undefined) return;
       if (response.status === 200) acknowledged.push(String(id));
     }

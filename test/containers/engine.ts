@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { runProgram, type Command } from '../setup/service/command.js';
-import { fetchDocumented } from '../setup/http/fetch-documented.js';
 
 /** The program of the container engine, which global setup found. */
 export const ENGINE = process.env['CONTAINER_ENGINE']!;
@@ -112,20 +111,4 @@ export function environment(): Record<string, string> {
 /** The token that a service on the embedded Postgres prints. */
 export async function printedToken({ output }: Container): Promise<string> {
   return (await output.waitFor(/Token +(\S+)/))[1]!;
-}
-
-/** Stores a plant. The id is text, because a number of JavaScript is not exact enough. */
-export async function post(url: string, token: string, id: string, name = 'a'): Promise<Response> {
-  return fetchDocumented(`${url}/plants`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: `{"id":${id},"name":${JSON.stringify(name)}}`,
-  });
-}
-
-/** Whether this plant is stored: another one with its id is refused, and a repetition of its request is acknowledged. */
-export async function isStored(url: string, token: string, id: string): Promise<boolean> {
-  const other = await post(url, token, id, 'another name');
-  const { error } = (await other.json()) as { error?: number };
-  return error === 40006 && (await post(url, token, id)).status === 200;
 }

@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { until } from '../setup/time/until.js';
-import { engine, IMAGE, isPodman, post, runContainer, type Container } from './engine.js';
+import { postPlant } from '../setup/http/post-plant.js';
+import { engine, IMAGE, isPodman, runContainer, type Container } from './engine.js';
 
 const LARGEST_ID = '9223372036854775807';
 
@@ -18,10 +19,10 @@ afterAll(() => container.remove());
 it('makes, lists and revokes tokens beside the service', async () => {
   const created = await container.exec('./plant-store', 'token', 'create', 'me');
   const token = /plantstore_\w+/.exec(created)![0];
-  expect((await post(url, token, '1')).status).toBe(200);
+  expect((await postPlant(url, token, '1')).status).toBe(200);
   expect(await container.exec('./plant-store', 'token', 'list')).toContain('me');
   await container.exec('./plant-store', 'token', 'revoke', 'me', '--yes');
-  await until(async () => (await post(url, token, '2')).status === 401);
+  await until(async () => (await postPlant(url, token, '2')).status === 401);
 });
 
 it('loads plants with a token in a file, and exports them', async () => {

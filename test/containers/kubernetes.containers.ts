@@ -6,7 +6,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { until } from '../setup/time/until.js';
-import { engine, ENGINE, isPodman, isStored, post } from './engine.js';
+import { isStored, postPlant } from '../setup/http/post-plant.js';
+import { engine, ENGINE, isPodman } from './engine.js';
 import { startPostgres, type Postgres } from './postgres.js';
 
 interface PodSpec {
@@ -75,7 +76,7 @@ const PASSWORD = 'secret/of#Kubernetes';
     const id = await engine('pod', 'inspect', '--format={{.InfraContainerID}}', infra);
     const format = '--format={{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}';
     const url = `http://${await engine('inspect', format, id)}:3000`;
-    expect((await post(url, token, '1')).status).toBe(200);
+    expect((await postPlant(url, token, '1')).status).toBe(200);
     expect(await isStored(url, token, '1')).toBe(true);
     expect(await engine('inspect', '--format={{.HostConfig.ReadonlyRootfs}}', service)).toBe(
       'true',

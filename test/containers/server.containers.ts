@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { noResponse, fetchDocumented } from '../setup/http/fetch-documented.js';
 import { until } from '../setup/time/until.js';
-import { engine, isStored, post, runContainer, type Container } from './engine.js';
+import { isStored, postPlant } from '../setup/http/post-plant.js';
+import { engine, runContainer, type Container } from './engine.js';
 import { startPostgres, type Postgres } from './postgres.js';
 
 /** Characters that a URL cannot contain as they are. */
@@ -50,7 +51,7 @@ async function expectToStore(container: Container, id: string): Promise<void> {
   const url = await container.url();
   const created = await container.exec('./plant-store', 'token', 'create', `for ${id}`);
   const token = /plantstore_\w+/.exec(created)![0];
-  expect((await post(url, token, id)).status).toBe(200);
+  expect((await postPlant(url, token, id)).status).toBe(200);
   expect(await isStored(url, token, id)).toBe(true);
 }
 
@@ -142,7 +143,7 @@ it('loses no acknowledged plant when one of two replicas is killed under load', 
   const client = async (url: string) => {
     while (!isDone()) {
       const id = String(next++);
-      const response = await post(url, token, id).catch(noResponse);
+      const response = await postPlant(url, token, id).catch(noResponse);
       if (response === undefined) return;
       if (response.status === 200) acknowledged.push(id);
     }

@@ -11,7 +11,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { end, postPlant, runService, urlOf } from '../setup/service/built-service.js';
+import { postPlant } from '../setup/http/post-plant.js';
+import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
 import { ROOT, runCommand, runProgram } from '../setup/service/command.js';
 import { makeDataDir, removeDataDir } from '../embedded/data-dir.js';
@@ -321,7 +322,7 @@ it('reads the embedded database, also beside a service that runs on it', async (
     const url = await urlOf(service);
     const token = (await service.waitFor(/Bearer (plantstore_\w+)/))[1]!;
     expect(await exportAll()).toBe('id,name,tag\n');
-    expect((await postPlant({ url }, token, 1)).status).toBe(200);
+    expect((await postPlant(url, token, 1)).status).toBe(200);
     expect(await exportAll()).toBe('id,name,tag\n1,a,\n');
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(0);

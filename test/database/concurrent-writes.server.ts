@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { postPlant, startOn, stop, type BuiltService } from '../setup/service/built-service.js';
+import { postPlant } from '../setup/http/post-plant.js';
+import { startOn, stop, type BuiltService } from '../setup/service/built-service.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
 import { createToken } from '../setup/service/tokens.js';
@@ -62,9 +63,9 @@ describe('a service, while other sessions write the same plants', () => {
     // Postgres aborts the session that first checks for a deadlock. `another` checks only after a minute, so the
     // statement of the service is aborted.
     await another.query(`SET deadlock_timeout = '1min'; BEGIN; ${insert(20)}`);
-    const first = postPlant(service, token, 1);
+    const first = postPlant(service.url, token, 1);
     await blocked(1);
-    const rest = [10, 20].map((id) => postPlant(service, token, id));
+    const rest = [10, 20].map((id) => postPlant(service.url, token, id));
     await queued(service, 2);
     await other.query('ROLLBACK');
     expect(await first).toMatchObject({ status: 200 });
@@ -81,7 +82,7 @@ describe('a service, while other sessions write the same plants', () => {
     const isolation = encodeURIComponent('-c default_transaction_isolation=repeatable\\ read');
     const service = await startOn(`${server.url}?options=${isolation}`);
     await other.query(`BEGIN; ${insert(1)}`);
-    const response = postPlant(service, token, 1);
+    const response = postPlant(service.url, token, 1);
     await blocked(1);
     await other.query('COMMIT');
     expect((await response).status).toBe(400);
@@ -95,8 +96,8 @@ describe('a service, while other sessions write the same plants', () => {
     for (let round = 0; round < 40; round++) {
       const ids = Array.from({ length: 60 }, (_, i) => round * 60 + i);
       const responses = await Promise.all([
-        ...ids.map((id) => postPlant(services[0], token, id)),
-        ...ids.toReversed().map((id) => postPlant(services[1], token, id)),
+        ...ids.map((id) => postPlant(services[0].url, token, id)),
+        ...ids.toReversed().map((id) => postPlant(services[1].url, token, id)),
       ]);
       expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
     }

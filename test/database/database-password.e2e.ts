@@ -2,7 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { end, postPlant, runService, stop, urlOf } from '../setup/service/built-service.js';
+import { postPlant } from '../setup/http/post-plant.js';
+import { end, runService, stop, urlOf } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { ROOT, runCommand } from '../setup/service/command.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
@@ -79,7 +80,7 @@ describe('a server that asks for a password, which DATABASE_URL does not have', 
     const service = runService(env);
     try {
       const built = { command: service, url: await urlOf(service) };
-      expect((await postPlant(built, create.stdout.trim(), 1)).status).toBe(200);
+      expect((await postPlant(built.url, create.stdout.trim(), 1)).status).toBe(200);
       await stop(built);
     } finally {
       await end(service);

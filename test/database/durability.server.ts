@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { postPlant, startOn, stop, type BuiltService } from '../setup/service/built-service.js';
+import { postPlant } from '../setup/http/post-plant.js';
+import { startOn, stop, type BuiltService } from '../setup/service/built-service.js';
 import { createToken } from '../setup/service/tokens.js';
 import { startPgBouncer } from './pgbouncer.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
@@ -47,7 +48,7 @@ describe.each([
   }
 
   async function post(id: number): Promise<{ status: number; error?: number }> {
-    const response = await postPlant(service, token, id);
+    const response = await postPlant(service.url, token, id);
     const { error } = (await response.json()) as { error?: number };
     return { status: response.status, ...(error !== undefined && { error }) };
   }

@@ -1,12 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import {
-  postPlant,
-  startOn,
-  stop,
-  stopUnderLoad,
-  type BuiltService,
-} from '../setup/service/built-service.js';
+import { postPlant } from '../setup/http/post-plant.js';
+import { startOn, stop, stopUnderLoad, type BuiltService } from '../setup/service/built-service.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { startLoad, stopLoads } from '../setup/model/load.js';
 import { metricAt } from '../setup/service/metrics.js';
@@ -32,7 +27,7 @@ describe('a service on a server that fails', () => {
   });
 
   let serial = 0;
-  const post = () => postPlant(service, token, --serial);
+  const post = () => postPlant(service.url, token, --serial);
   const recovered = async () => {
     await until(async () => (await post()).status === 200);
   };
@@ -81,9 +76,9 @@ describe('a service on a server that fails', () => {
 
   it('frozen with requests in flight: the service still responds to them, and stops gracefully', async () => {
     const other = await startOn(server.url);
-    expect((await postPlant(other, token, --serial)).status).toBe(200);
+    expect((await postPlant(other.url, token, --serial)).status).toBe(200);
     await server.freeze();
-    const responses = Array.from({ length: 50 }, () => postPlant(other, token, --serial));
+    const responses = Array.from({ length: 50 }, () => postPlant(other.url, token, --serial));
     await until(async () => (await metricAt(other.url, 'plant_store_pending_requests')) === 50);
     await stopUnderLoad(other);
     expect(new Set((await Promise.all(responses)).map(({ status }) => status))).toEqual(

@@ -4,14 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  end,
-  postPlant,
-  runService,
-  startOn,
-  stop,
-  urlOf,
-} from '../setup/service/built-service.js';
+import { postPlant } from '../setup/http/post-plant.js';
+import { end, runService, startOn, stop, urlOf } from '../setup/service/built-service.js';
 import { createToken } from '../setup/service/tokens.js';
 import { runCommand, type Command } from '../setup/service/command.js';
 import { findFreePorts } from '../setup/service/ports.js';
@@ -64,7 +58,7 @@ describe('an address with two hosts, a primary and its standby', () => {
       const url = `${addressOf(standby, primary)}?target_session_attrs=read-write`;
       const token = await createToken(url);
       const service = await startOn(url, { WEB_CONCURRENCY: workers });
-      expect(await postPlant(service, token, 1)).toMatchObject({ status: 200 });
+      expect(await postPlant(service.url, token, 1)).toMatchObject({ status: 200 });
       expect(await storedIds(primary)).toEqual(['1']);
       await stop(service);
     },
@@ -77,11 +71,11 @@ describe('an address with two hosts, a primary and its standby', () => {
       const token = await createToken(url);
       const service = await startOn(url);
       const stored = (id: number) =>
-        until(async () => (await postPlant(service, token, id)).status === 200);
+        until(async () => (await postPlant(service.url, token, id)).status === 200);
       await stored(1);
       await replicated();
       await primary[how]();
-      const response = await postPlant(service, token, 2);
+      const response = await postPlant(service.url, token, 2);
       expect(response).toMatchObject({ status: 503 });
       expect(await response.json()).toMatchObject({ error: 50300 });
       await standby.query('SELECT pg_promote()');

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { postPlant, startOn, stop } from '../setup/service/built-service.js';
+import { postPlant } from '../setup/http/post-plant.js';
+import { startOn, stop } from '../setup/service/built-service.js';
 import { createToken } from '../setup/service/tokens.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { startLoad, stopLoads } from '../setup/model/load.js';
@@ -41,11 +42,11 @@ describe('behind PgBouncer in transaction mode', () => {
       const token = await createToken(bouncer.url);
       await locker.connect();
       await locker.query('BEGIN; LOCK TABLE plants');
-      expect((await postPlant(service, token, 1)).status).toBe(503);
+      expect((await postPlant(service.url, token, 1)).status).toBe(503);
       const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
       await until(async () => (await server.query(waiting)).length === 0);
       await locker.query('ROLLBACK');
-      expect((await postPlant(service, token, 1)).status).toBe(200);
+      expect((await postPlant(service.url, token, 1)).status).toBe(200);
       await stop(service);
     } finally {
       await locker.end();

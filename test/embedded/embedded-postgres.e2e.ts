@@ -12,7 +12,7 @@ import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { ROOT, runCommand, runProgram, type Command } from '../setup/service/command.js';
 import { makeDataDir, removeDataDir } from './data-dir.js';
-import { fetchDocumented } from '../setup/http/fetch-documented.js';
+import { isStored, postPlant } from '../setup/http/post-plant.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
 import { isRunning } from '../setup/service/processes.js';
 import { until } from '../setup/time/until.js';
@@ -64,18 +64,13 @@ async function connect(user = 'postgres', dir = dataDir): Promise<pg.Client> {
 const postgresPid = async (dir = dataDir) =>
   Number((await readFile(join(dir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]);
 
-const post = async (service: Command, id: number, name = 'a') => {
-  const [, token] = await service.waitFor(/Token +(\S+)/);
-  return fetchDocumented(`${await urlOf(service)}/plants`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ id, name }),
-  });
-};
+const tokenOf = async (service: Command) => (await service.waitFor(/Token +(\S+)/))[1]!;
 
-/** Two plants of one id differ, so the second one is refused if the first one is stored. */
+const post = async (service: Command, id: number) =>
+  postPlant(await urlOf(service), await tokenOf(service), id);
+
 const expectStored = async (service: Command, id: number) =>
-  expect(await (await post(service, id, 'another')).json()).toMatchObject({ error: 40006 });
+  expect(await isStored(await urlOf(service), await tokenOf(service), id)).toBe(true);
 
 it('is durable', async () => {
   await open(openDatabase(configOf(), silent));
@@ -198,7 +193,8 @@ describe('the embedded Postgres of a service', () => {
   });
 
   it('is not changed by the variables for clients of Postgres', async () => {
-    expect((await post(service, 1, 'ä')).status).toBe(200);
+    const response = await postPlant(await urlOf(service), await tokenOf(service), 1, 'ä');
+    expect(response.status).toBe(200);
     const { rows } = await (await connect('postgres', ownDataDir)).query('SELECT name FROM plants');
     expect(rows).toEqual([{ name: 'ä' }]);
   });

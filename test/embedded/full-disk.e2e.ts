@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { mountSmallDisk } from '../setup/service/disk.js';
 import { runService, urlOf } from '../setup/service/built-service.js';
-import { fetchDocumented } from '../setup/http/fetch-documented.js';
+import { outcomeOf, postPlant } from '../setup/http/post-plant.js';
 import { until } from '../setup/time/until.js';
 
 /** Large enough that a few hundred of them need a new file of Postgres. */
@@ -16,15 +16,8 @@ it('a disk that is full below the embedded Postgres: 503, nothing is lost, and i
     const service = runService({ DATA_DIR: join(disk.folder, 'data') });
     const url = await urlOf(service);
     const [token] = await service.waitFor(/plantstore_\w+/);
-    const post = async (id: number, name = `${NAME}${id}`) => {
-      const response = await fetchDocumented(`${url}/plants`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ id, name }),
-      });
-      const { error } = (await response.json()) as { error?: number };
-      return error ?? response.status;
-    };
+    const post = async (id: number, name = `${NAME}${id}`) =>
+      outcomeOf(await postPlant(url, token, id, name));
     expect(await post(1)).toBe(200);
     await disk.fill();
     let last = 1;

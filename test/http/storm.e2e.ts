@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { untilIdle } from '../setup/service/clean-state.js';
-import { fetchDocumented, noResponse } from '../setup/http/fetch-documented.js';
+import { noResponse } from '../setup/http/fetch-documented.js';
+import { postJson } from '../setup/http/post-plant.js';
 import { generator, printedSeed } from '../setup/model/random.js';
 import { openConnection, plantHead } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
@@ -87,14 +88,8 @@ describe('a storm of clients that leave', () => {
       },
       async (token, id) => {
         const controller = new AbortController();
-        const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-        const { signal } = controller;
-        const response = fetchDocumented(`${service.url}/plants`, {
-          method: 'POST',
-          headers,
-          body: JSON.stringify({ id, name: 'a' }),
-          signal,
-        }).catch(noResponse);
+        const body = JSON.stringify({ id, name: 'a' });
+        const response = postJson(service.url, token, body, controller.signal).catch(noResponse);
         await turns(random(30));
         controller.abort();
         await response;

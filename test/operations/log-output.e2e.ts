@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { mountSmallDisk, type SmallDisk } from '../setup/service/disk.js';
-import { postPlant } from '../setup/service/built-service.js';
+import { postPlant } from '../setup/http/post-plant.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { COMPILE_CACHE, NODE_OPTION, ROOT, runBefore } from '../setup/service/command.js';
 import { makeDataDir } from '../embedded/data-dir.js';
@@ -79,7 +79,7 @@ async function stop(): Promise<void> {
 }
 
 async function post(token = beside.token): Promise<number> {
-  const { status } = await postPlant({ url }, token, ++serial);
+  const { status } = await postPlant(url, token, ++serial);
   return status;
 }
 

@@ -15,6 +15,7 @@ import { end, runService, stop, urlOf } from '../setup/service/built-service.js'
 import { ROOT, runBefore, runCommand, type Command } from '../setup/service/command.js';
 import { makeDataDir, removeDataDir } from '../embedded/data-dir.js';
 import { fetchDocumented, noResponse } from '../setup/http/fetch-documented.js';
+import { postPlant } from '../setup/http/post-plant.js';
 import { beginPlant, bodyOf, openConnection, readResponses } from '../setup/http/raw-http.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { isRunning } from '../setup/service/processes.js';
@@ -150,14 +151,7 @@ describe('a service on the embedded database', () => {
     expect(await create.exit()).toBe(0);
     expect(create.stderr).toMatch(/^Created the token greenhouse \([0-9a-f]{12}\)\.\n$/);
     expect(create.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
-    const response = await fetchDocumented(`${await urlOf(service)}/plants`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${create.stdout.trim()}`,
-        'content-type': 'application/json',
-      },
-      body: '{"id":1,"name":"a"}',
-    });
+    const response = await postPlant(await urlOf(service), create.stdout.trim(), 1);
     expect(response.status).toBe(200);
   });
 

@@ -13,6 +13,7 @@ import { runBefore, runProgram, type Command } from '../setup/service/command.js
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
+import { postJson } from '../setup/http/post-plant.js';
 import { startLoad, stopLoads } from '../setup/model/load.js';
 import { METRICS_TOKEN } from '../setup/service/metrics.js';
 import { childrenOf, isRunning } from '../setup/service/processes.js';
@@ -135,8 +136,7 @@ async function connectToBoth({ port, command }: Service): Promise<[Socket, Socke
 }
 
 async function post(url: string, body: string, bearer = token): Promise<number> {
-  const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' };
-  const response = await fetchDocumented(`${url}/plants`, { method: 'POST', headers, body });
+  const response = await postJson(url, bearer, body);
   return response.status;
 }
 

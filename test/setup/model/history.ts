@@ -1,5 +1,5 @@
 import type { BuiltService } from '../service/built-service.js';
-import { fetchDocumented } from '../http/fetch-documented.js';
+import { outcomeOf, postJson } from '../http/post-plant.js';
 
 /** A plant as it is sent. */
 export interface SentPlant {
@@ -22,13 +22,8 @@ export async function send(
   token: string,
   plant: SentPlant,
 ): Promise<Sent> {
-  const response = await fetchDocumented(`${url}/plants`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify(plant),
-  });
-  const { error } = (await response.json()) as { error?: number };
-  return { ...plant, outcome: error ?? response.status };
+  const response = await postJson(url, token, JSON.stringify(plant));
+  return { ...plant, outcome: await outcomeOf(response) };
 }
 
 /** A stored plant, with the id as decimal digits. */

@@ -1,4 +1,5 @@
-import { fetchDocumented, noResponse } from '../http/fetch-documented.js';
+import { noResponse } from '../http/fetch-documented.js';
+import { postPlant } from '../http/post-plant.js';
 import { until } from '../time/until.js';
 
 /** Clients that send one plant after the other, and record every acknowledged one. */
@@ -36,11 +37,7 @@ export function startLoad(target: () => string, token: string, clients = 16): Lo
   const run = async () => {
     while (isRunning) {
       const id = String(nextId++ * 1_000_000_007n);
-      const response = await fetchDocumented(`${target()}/plants`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: `{"id":${id},"name":"plant ${id}"}`,
-      }).catch(noResponse);
+      const response = await postPlant(target(), token, id, `plant ${id}`).catch(noResponse);
       const status = response?.status ?? 0;
       if (status === 200) acknowledged.add(id);
       else failures.set(status, (failures.get(status) ?? 0) + 1);

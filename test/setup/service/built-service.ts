@@ -1,6 +1,5 @@
 import { untilIdleAt } from './clean-state.js';
 import { runCommand, type Command } from './command.js';
-import { fetchDocumented } from '../http/fetch-documented.js';
 import { METRICS_SETTING } from './metrics.js';
 
 const LISTENS = /listens on (http:[^"\s]+)/;
@@ -68,16 +67,4 @@ export async function stopUnderLoad({ command }: BuiltService): Promise<void> {
   command.process.kill('SIGTERM');
   const exitCode = await command.exit();
   if (exitCode !== 0) throw new Error(`The service ended with ${exitCode}: ${command.stderr}`);
-}
-
-export function postPlant(
-  { url }: Pick<BuiltService, 'url'>,
-  token: string,
-  id: number,
-): Promise<Response> {
-  return fetchDocumented(`${url}/plants`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ id, name: 'a' }),
-  });
 }
