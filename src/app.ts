@@ -6,7 +6,7 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import { Logger } from 'nestjs-pino';
 import { AppModule } from './app.module.js';
 import { readConfig, type AppConfig } from './config/config.js';
-import { allowOrigins, answerPreflight } from './http/cors.js';
+import { allowOrigins, respondToPreflight } from './http/cors.js';
 import { HttpAdapter } from './http/http-adapter.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 import { refuseBadRequest } from './http/refuse-bad-request.js';
@@ -41,7 +41,7 @@ export async function createApp(
     noSniff,
     ...(corsOrigins.length === 0 ? [] : [allowOrigins(corsOrigins)]),
     app.get(LifecycleService).enter,
-    ...(corsOrigins.length === 0 ? [] : [answerPreflight]),
+    ...(corsOrigins.length === 0 ? [] : [respondToPreflight]),
     refuseBadRequest,
     redirectBrowser,
   );

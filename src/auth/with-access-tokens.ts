@@ -1,22 +1,17 @@
-import { NestFactory } from '@nestjs/core';
 import type { DatabaseConfig } from '../config/config.js';
-import { DatabaseModule } from '../database/database.module.js';
-import { AccessTokensModule } from './access-tokens.module.js';
+import { withRepository } from '../database/with-repository.js';
+import { AccessTokenEntity } from './access-token.entity.js';
 import { AccessTokensService } from './access-tokens.service.js';
 
-/** Runs `action` with an AccessTokensService; the schema must be up to date. */
-export async function withAccessTokens<Result>(
+/**
+ * Runs `action` with an AccessTokensService; the schema must be up to date. It is made without Nest: the messages of a second
+ * application would appear in the log of the service.
+ */
+export function withAccessTokens<Result>(
   config: DatabaseConfig,
   action: (tokens: AccessTokensService) => Promise<Result>,
 ): Promise<Result> {
-  const app = await NestFactory.createApplicationContext(
-    { module: AccessTokensModule, imports: [DatabaseModule.register(config)] },
-    // Standard output carries results only, and the command itself explains its error, without a stack trace.
-    { logger: false, abortOnError: false },
+  return withRepository(config, AccessTokenEntity, (tokens) =>
+    action(new AccessTokensService(tokens)),
   );
-  try {
-    return await action(app.get(AccessTokensService));
-  } finally {
-    await app.close();
-  }
 }

@@ -1,18 +1,25 @@
 import { existsSync } from 'node:fs';
-import { readConfig, type DatabaseConfig } from '../config/config.js';
+import { readConfig, unknownSettings, type Config, type DatabaseConfig } from '../config/config.js';
 import { clusterIn } from '../database/embedded/data-dir.js';
 import { joinDatabase } from '../database/open-database.js';
 import { prepareDatabase } from '../database/prepare-database.js';
 import { CommandError } from './command-error.js';
 import type { Streams } from './streams.js';
 
-/** Runs `action` on the database that the settings name, with its schema up to date. */
+/**
+ * Runs `action` on the database that the settings name, with its schema up to date. Says what would else be found out too late:
+ * a mistyped name of a setting, and that there was no embedded database yet.
+ */
 export async function withDatabase(
   { stderr }: Streams,
   env: NodeJS.ProcessEnv | undefined,
   action: (config: DatabaseConfig) => Promise<void>,
 ): Promise<void> {
-  const database = await joinDatabase(readConfig(env).database);
+  const { database: config } = readConfig(env);
+  for (const problem of unknownSettings(env)) stderr.write(`${problem}\n`);
+  const isNew = !exists(config);
+  const database = await joinDatabase(config);
+  if (isNew) stderr.write(`Made an embedded database in ${config.dataDir}.\n`);
   try {
     await prepareDatabase(database.config, (message) => stderr.write(`${message}\n`));
     await action(database.config);
@@ -31,11 +38,17 @@ export async function withExistingDatabase(
   env: NodeJS.ProcessEnv | undefined,
   action: (config: DatabaseConfig) => Promise<void>,
 ): Promise<void> {
-  const { url, dataDir } = readConfig(env).database;
-  if (url === undefined && !existsSync(clusterIn(dataDir))) {
+  const { database: config } = readConfig(env);
+  if (!exists(config)) {
+    for (const problem of unknownSettings(env)) streams.stderr.write(`${problem}\n`);
     throw new CommandError(
-      `There is no database in ${dataDir}. Set DATA_DIR or DATABASE_URL to that of the service.`,
+      `There is no database in ${config.dataDir}. Set DATA_DIR or DATABASE_URL to that of the service.`,
     );
   }
   await withDatabase(streams, env, action);
+}
+
+/** A server is expected to have one. */
+function exists({ url, dataDir }: Config['database']): boolean {
+  return url !== undefined || existsSync(clusterIn(dataDir));
 }

@@ -16,12 +16,11 @@ export function addTokenCommands(
   streams: Streams,
   env: NodeJS.ProcessEnv | undefined,
 ): void {
-  const withTokens = async (
-    action: (tokens: AccessTokensService, config: DatabaseConfig) => Promise<void>,
-  ) => {
-    const { withDatabase } = await import('./database.js');
+  type Action = (tokens: AccessTokensService, config: DatabaseConfig) => Promise<void>;
+  const withTokens = async (action: Action, mayMakeDatabase = false) => {
+    const { withDatabase, withExistingDatabase } = await import('./database.js');
     const { withAccessTokens } = await import('../auth/with-access-tokens.js');
-    await withDatabase(streams, env, (config) =>
+    await (mayMakeDatabase ? withDatabase : withExistingDatabase)(streams, env, (config) =>
       withAccessTokens(config, (tokens) => action(tokens, config)),
     );
   };
@@ -40,15 +39,16 @@ export function addTokenCommands(
       refuseUnreadOutput(streams.stdout);
       await withTokens(async (tokens, { isEmbedded }) => {
         if (name === DEVELOPMENT && isEmbedded === true) {
+          const isLive = (await tokens.findLive(name)).length > 0;
           throw new CommandError(
-            'The token of this name is made by the service, and printed at its start. Choose another name, or replace that token with: ./plant-store token rotate development',
+            `The token of this name is made by the service, and printed at its start. Choose another name, or ${isLive ? 'replace that token with: ./plant-store token rotate development' : 'start the service again, which makes a new one.'}`,
           );
         }
         const { id } = (await printNewToken(streams, (show) =>
           tokens.create(name, options.expires, show),
         ))!;
         streams.stderr.write(`Created the token ${name} (${id}).\n`);
-      });
+      }, true);
     });
 
   program
@@ -141,6 +141,11 @@ export function addTokenCommands(
             }
           }),
         );
+        if (made === undefined && name === DEVELOPMENT && config.isEmbedded === true) {
+          throw new CommandError(
+            'There is no live token of this name. The next start of the service makes and prints one.',
+          );
+        }
         if (made === undefined) throw noLiveToken(name);
         const old =
           options.grace === 0

@@ -6,6 +6,7 @@ import { problemsOfEnvironment, problemsOfFile } from './unknown-settings.js';
 
 const SETTINGS = [
   'PORT',
+  'TRUSTED_PROXY_HOPS',
   'DATABASE_URL',
   'DATABASE_URL_FILE',
   'DATABASE_POOL_SIZE',
@@ -54,6 +55,8 @@ it.each([
   ['BODY_LIMITS', ': did you mean BODY_LIMIT?'],
   ['DATBASE_URL', ': did you mean DATABASE_URL?'],
   ['OIDC_CLIENT_ID', ' (.env.example lists all settings)'],
+  ['PLANT_STORE_TOKN', ': did you mean PLANT_STORE_TOKEN?'],
+  ['TRUSTED_PROXIES', ': did you mean TRUSTED_PROXY_HOPS?'],
 ])('%s in the environment is not a setting', (name, hint) => {
   expect(problemsOfEnvironment([name], SETTINGS)).toEqual([
     `The variable ${name} is not a setting and has no effect${hint}`,
@@ -64,6 +67,9 @@ it.each([
   'PATH',
   'DATABASE_URL',
   'PLANT_STORE_PORT_3000_TCP_ADDR',
+  'PLANT_STORE_SERVICE_HOST',
+  'PLANT_STORE_URL',
+  'PLANT_STORE_CALLER_DIR',
   'DATABASE_SERVICE_HOST',
   'DATABASE_SERVICE_PORT_POSTGRES',
   'DATABASE_PORT',
@@ -78,4 +84,13 @@ it('warns of a mistyped name of each setting that no other program is likely to 
   const names = Object.keys(settings.shape);
   const silent = names.filter((name) => problemsOfEnvironment([`${name}S`], names).length === 0);
   expect(silent.sort()).toEqual(ofOthers);
+});
+
+it('a server that is named without DATABASE_URL is not used', () => {
+  expect(problemsOfEnvironment(['PGHOST', 'PGPASSWORD'], SETTINGS)).toEqual([
+    'The variable PGHOST has no effect without DATABASE_URL: the embedded Postgres is used',
+  ]);
+  for (const name of ['DATABASE_URL', 'DATABASE_URL_FILE']) {
+    expect(problemsOfEnvironment(['PGHOST', name], SETTINGS)).toEqual([]);
+  }
 });

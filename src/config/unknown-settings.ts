@@ -7,12 +7,18 @@ const OF_OTHERS =
 /** Variables that commands read from the environment, and not from a file `.env`. */
 const OF_COMMANDS = ['PLANT_STORE_TOKEN', 'PLANT_STORE_TOKEN_FILE', 'PLANT_STORE_URL'];
 
+/** `./plant-store` sets it for its commands. */
+const OF_THE_LAUNCHER = ['PLANT_STORE_CALLER_DIR'];
+
 /** How the names of settings begin that no other program is likely to use. */
 const OURS =
-  /^(?:AUTH_FAILURES|BASE_URL|BODY_LIMIT|CORS_|DATABASE_|DATA_DIR|IDLE_TIMEOUT|KEEP_ALIVE|LOG_LEVEL|MAX_CONNECTIONS|MAX_PENDING|METRICS_TOKEN|OIDC_|READINESS|REQUEST_TIMEOUT|SHUTDOWN|TRUSTED_PROXY|WEB_CONCURRENCY)/;
+  /^(?:AUTH_FAILURES|BASE_URL|BODY_LIMIT|CORS_|DATABASE_|DATA_DIR|IDLE_TIMEOUT|KEEP_ALIVE|LOG_LEVEL|MAX_CONNECTIONS|MAX_PENDING|METRICS_TOKEN|OIDC_|PLANT_STORE_|READINESS|REQUEST_TIMEOUT|SHUTDOWN|TRUSTED_PROX|WEB_CONCURRENCY)/;
 
 /** Variables that Kubernetes and Docker set for a service with a name such as "database". */
 const OF_LINKS = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP)(?:_\w+)?)?)$/;
+
+/** Where clients of Postgres connect. The service looks there only for what `DATABASE_URL` lacks. */
+const OF_A_SERVER = ['PGHOST', 'PGPORT', 'PGDATABASE', 'PGUSER'];
 
 /** A name of this length or more that nearly is a setting is a mistake, whatever it begins with. */
 const LONG_NAME = 8;
@@ -46,18 +52,26 @@ export function problemsOfFile(
 /**
  * @param names of the variables in the environment, where most belong to other programs
  * @param settings all names of settings
- * @returns a sentence for each variable that begins like a setting or nearly is one
+ * @returns a sentence for each variable that has no effect, although it begins like a setting, nearly is one, or names a server
  */
 export function problemsOfEnvironment(
   names: readonly string[],
   settings: readonly string[],
 ): string[] {
-  return names
+  const known = [...settings, ...OF_COMMANDS, ...OF_THE_LAUNCHER];
+  const unknown = names
     .filter((name) => OURS.test(name) || isMistyped(name, settings))
-    .filter((name) => !OF_LINKS.test(name) && !settings.includes(name))
-    .map(
-      (name) => `The variable ${name} is not a setting and has no effect${hint(name, settings)}`,
-    );
+    .filter((name) => !OF_LINKS.test(name) && !known.includes(name))
+    .map((name) => `The variable ${name} is not a setting and has no effect${hint(name, known)}`);
+  const hasServer = names.some((name) => ['DATABASE_URL', 'DATABASE_URL_FILE'].includes(name));
+  const unused = hasServer ? [] : names.filter((name) => OF_A_SERVER.includes(name));
+  return [
+    ...unknown,
+    ...unused.map(
+      (name) =>
+        `The variable ${name} has no effect without DATABASE_URL: the embedded Postgres is used`,
+    ),
+  ];
 }
 
 function isMistyped(name: string, settings: readonly string[]): boolean {

@@ -20,7 +20,6 @@ export interface PoolOptions {
 
 /**
  * The options of every connection. As they are, they suit migrations: one connection, and no limit to a statement.
- * DatabaseModule changes both.
  *
  * @param limits of the server; by default, there are none
  */
@@ -46,5 +45,17 @@ export function databaseOptions(
     logging: false,
     // By default, it writes about migrations that fail to standard output, which has results and entries of the log.
     logger: 'debug',
+  };
+}
+
+/** The options of the service and the commands: every wait has a limit. */
+export function timedOptions(config: DatabaseConfig): PostgresDataSourceOptions {
+  const limits = { statement: Math.ceil(config.timeout * SERVER_PART), lock: 0 };
+  const options = databaseOptions(config, limits);
+  return {
+    ...options,
+    poolSize: config.poolSize,
+    // Timed here, too: a frozen server would never report its own timeout.
+    extra: { ...(options.extra as PoolOptions), query_timeout: config.timeout, keepAlive: true },
   };
 }

@@ -16,7 +16,7 @@ export class PendingRequests {
   ) {
     const gauge: Gauge = new Gauge({
       name: 'plant_store_pending_requests',
-      help: 'Admitted requests in flight.',
+      help: 'Plants in flight: requests between the check of their token and their response.',
       registers: [registry],
       collect: () => gauge.set(this.count),
     });

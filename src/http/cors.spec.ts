@@ -3,7 +3,7 @@ import express, { type RequestHandler } from 'express';
 import { createServer } from 'node:http';
 import { request as send } from 'undici';
 import { openServer } from '../../test/setup/http/open-server.js';
-import { allowAllOrigins, allowOrigins, answerPreflight } from './cors.js';
+import { allowAllOrigins, allowOrigins, respondToPreflight } from './cors.js';
 
 const ALLOWED = 'https://garden.example.org';
 const OTHER = 'https://other.example.org';
@@ -24,7 +24,7 @@ describe('a response', () => {
     headers: Record<string, string>,
   ): Promise<[status: number, fields: Record<string, string>]> {
     const app = express();
-    app.use(middleware, answerPreflight);
+    app.use(middleware, respondToPreflight);
     app.use((_request, response) => void response.status(405).end());
     const { url } = await openServer(resources, createServer(app));
     const response = await send(url, { method: method as 'GET', headers });

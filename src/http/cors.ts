@@ -32,8 +32,8 @@ export function allowOrigins(origins: readonly string[]): RequestHandler {
   };
 }
 
-/** A middleware that answers the preflights from allowed origins. To all others, OPTIONS is a method like any other. */
-export function answerPreflight(request: Request, response: Response, next: NextFunction): void {
+/** A middleware that responds to the preflights from allowed origins. To all others, OPTIONS is a method like any other. */
+export function respondToPreflight(request: Request, response: Response, next: NextFunction): void {
   const { origin, 'access-control-request-method': method } = request.headers;
   const isPreflight = request.method === 'OPTIONS' && origin !== undefined && method !== undefined;
   if (!isPreflight || !response.hasHeader(ALLOW_ORIGIN)) return next();

@@ -1,22 +1,13 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiOkResponse } from '@nestjs/swagger';
-import { databaseUnavailable } from '../database/run-statement.js';
-import {
-  internal,
-  invalidHttp,
-  issuerUnavailable,
-  overloaded,
-  shuttingDown,
-  tokenInvalid,
-  tokenMissing,
-  TooManyAttemptsError,
-} from '../errors/service-error.js';
+import { invalidHttp } from '../errors/service-error.js';
 import { parseBody } from '../http/json-body.js';
 import { checkMediaType } from '../http/media-type.js';
 import { bodyTooLarge } from '../http/read-body.js';
 import { validate } from '../http/validate.js';
 import { errorOf, errorResponse } from '../openapi/error-response.js';
 import { headers } from '../openapi/headers.js';
+import { CommonResponses } from './common.responses.js';
 import { NewPlant, Plant } from './dto/plant.js';
 import { idTaken } from './plants.service.js';
 
@@ -37,29 +28,6 @@ export function CreatePlantResponses(): MethodDecorator {
       errorOf(() => validate({ name: 5n }, NewPlant)),
       idTaken(1649503004888048n),
     ]),
-    errorResponse(
-      401,
-      'The bearer token is missing or not valid',
-      headers('X-Request-Id', 'WWW-Authenticate'),
-      [tokenMissing(), tokenInvalid()],
-    ),
-    errorResponse(
-      429,
-      'Too many tokens from this address were not valid',
-      headers('X-Request-Id', 'Retry-After'),
-      [new TooManyAttemptsError(60)],
-    ),
-    errorResponse(
-      500,
-      'A fault of the service; sending the same plant again is safe',
-      headers('X-Request-Id'),
-      [internal()],
-    ),
-    errorResponse(
-      503,
-      'The service cannot do its work now; sending the same plant again is safe',
-      headers('X-Request-Id', 'Retry-After'),
-      [databaseUnavailable(), overloaded(), shuttingDown(), issuerUnavailable()],
-    ),
+    CommonResponses(),
   );
 }

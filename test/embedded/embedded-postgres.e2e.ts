@@ -81,6 +81,25 @@ it('is durable', async () => {
   }
 });
 
+it('a command makes a database only for what it creates, and says so', async () => {
+  const token = (...args: string[]) =>
+    runInProcess(['token', ...args], { DATA_DIR: dataDir, DATBASE_URL: 'postgres://db/plants' });
+  const warning =
+    'The variable DATBASE_URL is not a setting and has no effect: did you mean DATABASE_URL?\n';
+  for (const words of [['list'], ['revoke', 'a'], ['rotate', 'a']]) {
+    expect(await token(...words)).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: `${warning}There is no database in ${dataDir}. Set DATA_DIR or DATABASE_URL to that of the service.\n`,
+    });
+  }
+  expect(await readdir(dataDir)).toEqual([]);
+  const created = await token('create', 'a');
+  expect(created.exitCode).toBe(0);
+  expect(created.stderr).toContain(`${warning}Made an embedded database in ${dataDir}.\n`);
+  expect((await token('list')).stderr).toBe(warning);
+});
+
 describe('the folder', () => {
   it('is all that leads to it: it listens on no address', async () => {
     await open(openDatabase(configOf(), silent));
@@ -271,6 +290,7 @@ describe('the embedded Postgres of a service', () => {
     await urlOf(service);
     const pid = await postgresPid();
     service.process.kill('SIGKILL');
+    await service.exit();
     await until(() => !isRunning(pid));
   },
 );
@@ -295,7 +315,7 @@ describe('a folder that another process has open', () => {
 
   it('is opened by one of several services that start at once, and used by a command beside it', async () => {
     const services = Array.from({ length: 3 }, () => start());
-    const command = runCommand([CLI, 'token', 'list'], { DATA_DIR: dataDir });
+    const command = runCommand([CLI, 'token', 'create', 'a'], { DATA_DIR: dataDir });
     const outcomes = await Promise.all(
       services.map((service) =>
         urlOf(service).then(

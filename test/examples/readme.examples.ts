@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ROOT, runProgram } from '../setup/service/command.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
@@ -10,7 +10,6 @@ describe('the samples of the README', () => {
   beforeAll(async () => {
     service = await startService();
   });
-  beforeEach(() => service.database.query('TRUNCATE plants'));
   afterAll(() => service.close());
 
   it.each([
@@ -29,8 +28,18 @@ describe('the samples of the README', () => {
       expect([await command.exit(), command.stderr]).toEqual([0, '']);
       expect(command.stdout).toContain('"Acer negundo"');
       expect(await service.storedPlants()).toEqual([
-        { id: '9223372036854775807', name: 'Acer negundo', tag: null },
+        { id: '9223372036854775807', name: 'Acer negundo', tag: 'Acer' },
       ]);
     },
   );
+
+  it('is the plant of docs/clients.md, whose samples therefore also work afterwards', async () => {
+    const clients = await readFile(join(ROOT, 'docs/clients.md'), 'utf8');
+    const [line] = /^node examples\/.*$/m.exec(clients)!;
+    const command = runProgram('sh', ['-c', line], {
+      PLANT_STORE_TOKEN: service.token,
+      PLANT_STORE_URL: service.url,
+    });
+    expect([await command.exit(), command.stderr]).toEqual([0, '']);
+  });
 });

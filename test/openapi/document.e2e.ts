@@ -72,9 +72,9 @@ const EXPECTED = {
           400: errorResponse('The request failed'),
           401: errorResponse('The bearer token is missing or not valid', 'WWW-Authenticate'),
           429: errorResponse('Too many tokens from this address were not valid', 'Retry-After'),
-          500: errorResponse('A fault of the service; sending the same plant again is safe'),
+          500: errorResponse('A fault of the service; sending the same request again is safe'),
           503: errorResponse(
-            'The service cannot do its work now; sending the same plant again is safe',
+            'The service cannot do its work now; sending the same request again is safe',
             'Retry-After',
           ),
         },

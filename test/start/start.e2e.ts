@@ -202,6 +202,17 @@ describe('a service on the embedded database', () => {
     await expectStored(service);
     const before = old.replace(/http:\/\/[^/]+/, await urlOf(service));
     expect(JSON.parse(await curl(before))).toMatchObject({ error: 40101 });
+    expect(await token('revoke', 'development', '--yes')).toMatchObject({ exitCode: 0 });
+    const revoked = [
+      [['create'], 'start the service again, which makes a new one.'],
+      [['rotate', '--yes'], 'The next start of the service makes and prints one.'],
+    ] as const;
+    for (const [[command, ...options], message] of revoked) {
+      expect(await token(command, 'development', ...options)).toMatchObject({
+        exitCode: 1,
+        stderr: expect.stringContaining(message),
+      });
+    }
   });
 
   it('keeps plants after a graceful stop of two workers', async () => {

@@ -1,10 +1,10 @@
-import { isUtf8 } from 'node:buffer';
 import { pipeline, Readable } from 'node:stream';
 import { CsvError, parse, type InfoRecord, type Options } from 'csv-parse';
 import { parseInt64 } from '../../http/int64.js';
 import { PLANT_FIELDS } from '../../plants/plant-fields.js';
 import { CommandError } from '../command-error.js';
 import { isLeftOut } from '../plant-format.js';
+import { readWholeLines } from './whole-lines.js';
 
 /** A plant of the file: either the JSON to send, or the reason why there is none. */
 export interface PlantLine {
@@ -18,8 +18,6 @@ export interface PlantLine {
 
 /** More than the largest BODY_LIMIT. Without a limit, a file without line breaks would fill the memory. */
 const MAX_LINE_LENGTH = 32 * 1024 * 1024;
-
-const LINE_FEED = 0x0a;
 
 /**
  * Reads plants from CSV, as spreadsheets, databases and `plants export` write it, or from NDJSON. No id is ever read as a number.
@@ -50,43 +48,6 @@ export async function* readPlantLines(
     if (!(error instanceof CommandError)) throw error;
     throw new CommandError(`${name}: ${error.message}`, { cause: error });
   }
-}
-
-/** Without the check for UTF-8, names in another encoding would be stored with replacement characters. */
-async function* readWholeLines(
-  bytes: AsyncIterable<Buffer>,
-  maxLength: number,
-): AsyncGenerator<Buffer, void> {
-  let line = 1;
-  let rest = Buffer.alloc(0);
-  for await (const chunk of bytes) {
-    const length = chunk.lastIndexOf(LINE_FEED) + 1;
-    if (length > 0) {
-      const block = Buffer.concat([rest, chunk.subarray(0, length)]);
-      if (!isUtf8(block)) throw notUtf8(block, line);
-      yield block;
-      for (let at = -1; (at = block.indexOf(LINE_FEED, at + 1)) !== -1;) line++;
-      rest = Buffer.alloc(0);
-    }
-    rest = Buffer.concat([rest, chunk.subarray(length)]);
-    if (rest.length > maxLength) throw new CommandError(`Line ${line} is too long.`);
-  }
-  if (!isUtf8(rest)) throw notUtf8(rest, line);
-  yield rest;
-}
-
-/** @param line the number of the first line of the block */
-function notUtf8(block: Buffer, line: number): CommandError {
-  // Latin-1 has a character for every byte.
-  const lines = block.toString('latin1').split('\n');
-  const bad = lines.findIndex((text) => !isUtf8(Buffer.from(text, 'latin1')));
-  const isUtf16 = line === 1 && /^(?:\xff\xfe|\xfe\xff)/.test(lines[0]!);
-  const problem = isUtf16 ? 'The file is UTF-16' : `Line ${line + bad} is not UTF-8`;
-  const encoding = isUtf16 ? 'utf-16' : 'windows-1252';
-  return new CommandError(
-    `${problem}. Save the file as UTF-8 (in Excel: "CSV UTF-8"), or convert it from its encoding, such as with: ` +
-      `iconv -f ${encoding} -t utf-8 FILE`,
-  );
 }
 
 async function* concatenate(head: Buffer, tail: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

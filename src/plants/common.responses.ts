@@ -1,0 +1,43 @@
+import { applyDecorators } from '@nestjs/common';
+import { databaseUnavailable } from '../database/run-statement.js';
+import {
+  internal,
+  issuerUnavailable,
+  overloaded,
+  shuttingDown,
+  tokenInvalid,
+  tokenMissing,
+  TooManyAttemptsError,
+} from '../errors/service-error.js';
+import { errorResponse } from '../openapi/error-response.js';
+import { headers } from '../openapi/headers.js';
+
+/** The errors of every operation that takes a token and uses the database. */
+export function CommonResponses(): MethodDecorator {
+  return applyDecorators(
+    errorResponse(
+      401,
+      'The bearer token is missing or not valid',
+      headers('X-Request-Id', 'WWW-Authenticate'),
+      [tokenMissing(), tokenInvalid()],
+    ),
+    errorResponse(
+      429,
+      'Too many tokens from this address were not valid',
+      headers('X-Request-Id', 'Retry-After'),
+      [new TooManyAttemptsError(60)],
+    ),
+    errorResponse(
+      500,
+      'A fault of the service; sending the same request again is safe',
+      headers('X-Request-Id'),
+      [internal()],
+    ),
+    errorResponse(
+      503,
+      'The service cannot do its work now; sending the same request again is safe',
+      headers('X-Request-Id', 'Retry-After'),
+      [databaseUnavailable(), overloaded(), shuttingDown(), issuerUnavailable()],
+    ),
+  );
+}
