@@ -4,6 +4,9 @@ import { parseEnv } from 'node:util';
 import { ConfigError } from './config-error.js';
 import { problemsOfFile } from './unknown-settings.js';
 
+/** A name with a value in quotes, which may have several lines. */
+const QUOTED = /^([^#\n=]*)=[ \t]*(["'`])[^]*?\2/gm;
+
 /**
  * Adds the variables of a file `.env` in the working folder to the process, unless they are set already.
  *
@@ -20,6 +23,7 @@ export function loadEnvFile(settings: readonly string[]): ReadonlyMap<string, st
     refuseCutValues(path, text);
     const names = Object.keys(parseEnv(text));
     refuseUnknownNames(path, names, settings);
+    refuseTwoValues(path, text, names);
     const added = names.filter((name) => process.env[name] === undefined);
     process.loadEnvFile(path);
     return new Map(added.map((name) => [name, path]));
@@ -35,9 +39,7 @@ export function loadEnvFile(settings: readonly string[]): ReadonlyMap<string, st
 /** Node skips a line such as "PORT 8080": the setting would have no effect, and nobody would notice. */
 function refuseUnreadLines(path: string, text: string): void {
   // A value in quotes may have several lines: only its line breaks are kept, so that the lines can be counted.
-  const withoutValues = text.replace(/^[^#\n=]*=[ \t]*(["'`])[^]*?\1/gm, (assignment) =>
-    assignment.replace(/[^\n=]/g, ''),
-  );
+  const withoutValues = text.replace(QUOTED, (assignment) => assignment.replace(/[^\n=]/g, ''));
   const index = withoutValues.split('\n').findIndex((line) => !/^\s*(?:#|$)|=/.test(line));
   if (index >= 0) {
     throw new ConfigError(
@@ -53,6 +55,18 @@ function refuseCutValues(path: string, text: string): void {
     throw new ConfigError(
       `${cut[1]} in ${path} contains #, which begins a comment: put its value in quotes`,
     );
+  }
+}
+
+/** Node takes the last of several values: the others would have no effect, and nobody would notice. */
+function refuseTwoValues(path: string, text: string, names: readonly string[]): void {
+  // A value in quotes may have lines that look like settings.
+  const withoutValues = text.replace(QUOTED, '$1=');
+  const twice = names.find(
+    (name) => withoutValues.split(new RegExp(`^\\s*(?:export\\s+)?${name}\\s*=`, 'm')).length > 2,
+  );
+  if (twice !== undefined) {
+    throw new ConfigError(`${twice} is set several times in ${path}: keep one of its lines`);
   }
 }
 
