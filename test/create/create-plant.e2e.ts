@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { startService, type StoredPlant, type TestService } from '../setup/service/service.js';
+import type { StoredPlant } from '../setup/database/stored-plants.js';
+import { startService, type TestService } from '../setup/service/service.js';
 
 let service: TestService;
 

@@ -16,7 +16,8 @@ import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
 import { ROOT, runCommand, runProgram } from '../setup/service/command.js';
 import { makeDataDir, removeDataDir } from '../embedded/data-dir.js';
-import { startService, type StoredPlant, type TestService } from '../setup/service/service.js';
+import type { StoredPlant } from '../setup/database/stored-plants.js';
+import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 
 const LOADED: StoredPlant[] = [

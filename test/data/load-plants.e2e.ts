@@ -16,7 +16,8 @@ import { runBefore, runCommand } from '../setup/service/command.js';
 import { holdClock } from '../setup/time/clock.js';
 import { startGateway, type Gateway } from './gateway.js';
 import { endTimersAtOnce, holdServiceTimers } from '../setup/time/service-timers.js';
-import { startService, type StoredPlant, type TestService } from '../setup/service/service.js';
+import type { StoredPlant } from '../setup/database/stored-plants.js';
+import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 
 const FIXTURE = new URL('./plants.csv', import.meta.url).pathname;

@@ -1,3 +1,4 @@
+import { SELECT_PLANTS, type StoredPlant } from '../setup/database/stored-plants.js';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Shards } from '../../src/database/shards.js';
 import { startOn, stop, type BuiltService } from '../setup/service/built-service.js';
@@ -9,7 +10,7 @@ import {
 } from '../setup/database/citus-cluster.js';
 import { runCommand } from '../setup/service/command.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
-import { contradictions, send, type Sent, type StoredRow } from '../setup/model/history.js';
+import { contradictions, send, type Sent } from '../setup/model/history.js';
 import { startLoad } from '../setup/model/load.js';
 import { generator, printedSeed } from '../setup/model/random.js';
 import { until } from '../setup/time/until.js';
@@ -121,7 +122,7 @@ onCitus('plants on Citus', () => {
       return new Map(rows.map(({ id, port }) => [id, port]));
     }
 
-    const stored = () => cluster.query<StoredRow>('SELECT id::text AS id, name, tag FROM plants');
+    const stored = () => cluster.query<StoredPlant>(SELECT_PLANTS);
     const sendAll = (plants: readonly { id: number; name: string; tag?: string }[]) =>
       Promise.all(plants.map((plant, i) => send(services[i % 2]!, token, plant)));
 

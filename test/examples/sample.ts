@@ -5,7 +5,8 @@ import { delimiter, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ROOT, runProgram } from '../setup/service/command.js';
 import { startGateway, type Fault, type Gateway } from '../data/gateway.js';
-import { startService, type StoredPlant, type TestService } from '../setup/service/service.js';
+import type { StoredPlant } from '../setup/database/stored-plants.js';
+import { startService, type TestService } from '../setup/service/service.js';
 
 const PLANTS: readonly StoredPlant[] = [
   { id: '-9223372036854775808', name: '"Acer" \\ negundo', tag: 'Acer' },

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { compare, History, type Sent } from './history.js';
+import { compare, History, type SentRequest } from './history.js';
 
 it('a history has the times and the outcome of a plant, and the times of acknowledgments', async () => {
   let time = 0;
@@ -15,7 +15,7 @@ it('a history has the times and the outcome of a plant, and the times of acknowl
 });
 
 it('a comparison counts ids that are missing, wrong, or stored without a response', () => {
-  const sent = (id: string, outcome: number, name = 'a'): Sent => ({
+  const sent = (id: string, outcome: number, name = 'a'): SentRequest => ({
     ...{ id, name, outcome, expected: [200], sentAt: 0, endedAt: 1 },
   });
   const history = [

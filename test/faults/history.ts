@@ -1,4 +1,5 @@
-import { comparison, type SentPlant, type StoredRow } from '../setup/model/history.js';
+import type { StoredPlant } from '../setup/database/stored-plants.js';
+import { comparison, type SentPlant } from '../setup/model/history.js';
 
 /** A response that is not as openapi.json says, or does not come in time. */
 export const UNDOCUMENTED = -1;
@@ -14,7 +15,7 @@ export interface Outcome {
 }
 
 /** A request, or a statement of a plain client, with its outcome. */
-export interface Sent extends Plant, Outcome {
+export interface SentRequest extends Plant, Outcome {
   /** Outcomes that are right while nothing fails. */
   readonly expected: readonly number[];
   /** Seconds since the start of the load. */
@@ -24,7 +25,7 @@ export interface Sent extends Plant, Outcome {
 
 /** All that was sent to one service, or by one plain client. */
 export class History {
-  readonly sent: Sent[] = [];
+  readonly sent: SentRequest[] = [];
   /** Times of acknowledgments, in seconds since the start of the load. */
   readonly acknowledgedAt: number[] = [];
 
@@ -59,10 +60,10 @@ export interface Comparison {
   readonly unanswered: number;
 }
 
-export function compare(sent: readonly Sent[], rows: readonly StoredRow[]): Comparison {
+export function compare(sent: readonly SentRequest[], rows: readonly StoredPlant[]): Comparison {
   const isStored = comparison(rows);
   const ids = new Set(rows.map(({ id }) => id));
-  const idsOf = (chosen: readonly Sent[]) => new Set(chosen.map(({ id }) => id));
+  const idsOf = (chosen: readonly SentRequest[]) => new Set(chosen.map(({ id }) => id));
   const acknowledged = idsOf(sent.filter(({ outcome }) => outcome === 200));
   const stored = idsOf(sent).intersection(ids);
   return {

@@ -10,7 +10,7 @@ const BACK_OFF_MS = 50;
 const ID_STEP = 0x9e3779b97f4a7c15n;
 
 /** Clients of all services, and the plain clients beside them. */
-export interface Load {
+export interface Clients {
   readonly histories: readonly History[];
   /** @returns seconds since the start of the load */
   now(): number;
@@ -25,12 +25,12 @@ export interface Load {
 }
 
 /** @param wrongToken has the form of a token, and is none */
-export function startLoad(
+export function startClients(
   { services, plainDatabases, load }: Pick<Rig, 'services' | 'plainDatabases' | 'load'>,
   token: string,
   wrongToken: string,
   seed: number,
-): Load {
+): Clients {
   const start = performance.now();
   const now = () => (performance.now() - start) / 1000;
   let serial = 0n;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { drawChart } from './chart.js';
-import { History, type Sent } from './history.js';
+import { History, type SentRequest } from './history.js';
 import { formatReport } from './output.js';
 import type { Kind } from './plan.js';
 import { createReport, type Report } from './report.js';
@@ -17,7 +17,7 @@ const FACTS = {
 
 const STORED = [{ id: '1', name: 'a', tag: null }];
 
-const sent = (outcome: number, expected = [200], id = '1'): Sent => ({
+const sent = (outcome: number, expected = [200], id = '1'): SentRequest => ({
   id,
   name: 'a',
   outcome,
@@ -26,14 +26,18 @@ const sent = (outcome: number, expected = [200], id = '1'): Sent => ({
   endedAt: 6.5,
 });
 
-function historyOf(label: string, all: readonly Sent[], acknowledgedAt = [1, 9]): History {
+function historyOf(label: string, all: readonly SentRequest[], acknowledgedAt = [1, 9]): History {
   const history = new History(label, () => 0);
   history.sent.push(...all);
   history.acknowledgedAt.push(...acknowledgedAt);
   return history;
 }
 
-function reportOn(all: readonly Sent[], kind: Kind = 'kill-postgres', rows = STORED): Report {
+function reportOn(
+  all: readonly SentRequest[],
+  kind: Kind = 'kill-postgres',
+  rows = STORED,
+): Report {
   const fault = { kind, description: 'killed', at: 4, takenBackAt: 7, recoveredAt: 8 };
   return createReport(FACTS, [fault], [historyOf('Plant Store', all)], rows, []);
 }

@@ -1,5 +1,6 @@
-import { contradictions, type StoredRow } from '../setup/model/history.js';
-import { compare, type Comparison, type History, type Sent } from './history.js';
+import type { StoredPlant } from '../setup/database/stored-plants.js';
+import { contradictions } from '../setup/model/history.js';
+import { compare, type Comparison, type History, type SentRequest } from './history.js';
 import { isKill, type Kind } from './plan.js';
 import { longestGap } from './times.js';
 
@@ -74,7 +75,7 @@ export function createReport(
   facts: Facts,
   faults: readonly FaultRecord[],
   histories: readonly History[],
-  rows: readonly StoredRow[],
+  rows: readonly StoredPlant[],
   problems: readonly string[],
 ): Report {
   const allProblems = [
@@ -122,7 +123,7 @@ function reportOnFault(
 function reportOnTarget(
   { label, sent, acknowledgedAt }: History,
   faults: readonly FaultReport[],
-  rows: readonly StoredRow[],
+  rows: readonly StoredPlant[],
   duration: number,
 ): TargetReport {
   const empty = () => new Array<number>(Math.ceil(duration)).fill(0);
@@ -145,7 +146,7 @@ function reportOnTarget(
   };
 }
 
-function categoryOf(sent: Sent, faults: readonly FaultRecord[]): Category {
+function categoryOf(sent: SentRequest, faults: readonly FaultRecord[]): Category {
   if (sent.outcome !== 0 && sent.expected.includes(sent.outcome)) return 'expected';
   return isExplained(sent, faults) ? 'unavailable' : 'other';
 }
@@ -164,7 +165,7 @@ function problemsOf({ label, sent }: History, faults: readonly FaultRecord[]): s
 
 /** Whether a fault explains an outcome that was not expected, or nothing is promised to the client. */
 function isExplained(
-  { outcome, expected, sentAt, endedAt }: Sent,
+  { outcome, expected, sentAt, endedAt }: SentRequest,
   faults: readonly FaultRecord[],
 ): boolean {
   if (expected.includes(outcome) || UNAVAILABLE.includes(outcome)) return true;
@@ -176,7 +177,7 @@ function isExplained(
 }
 
 /** @returns requests by outcome; those of which nothing is known by the reason */
-function countOutcomes(sent: readonly Sent[]): Record<string, number> {
+function countOutcomes(sent: readonly SentRequest[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { outcome, reason } of sent) {
     const name = outcome === 0 ? (reason ?? 0) : outcome;

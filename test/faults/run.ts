@@ -1,10 +1,10 @@
+import { SELECT_PLANTS, type StoredPlant } from '../setup/database/stored-plants.js';
 import { setTimeout as delay } from 'node:timers/promises';
 import { generator } from '../setup/model/random.js';
-import type { StoredRow } from '../setup/model/history.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
 import { describeMachine } from './environment.js';
 import type { Surroundings } from './exit-code.js';
-import { startLoad, type Load } from './load.js';
+import { startClients, type Clients } from './load.js';
 import { isKill, LOSE_PLANT, type Kind } from './plan.js';
 import { waitFor } from './program.js';
 import { createReport, type FaultRecord, type Report } from './report.js';
@@ -56,7 +56,7 @@ export async function run(
   // Settings that lose commits must not lose the schema and the token, or nothing would be left to test.
   await rig.query('CHECKPOINT');
   const startedAt = new Date().toISOString();
-  const load = startLoad(rig, token, revoked, seed);
+  const load = startClients(rig, token, revoked, seed);
   resources.defer(() => load.close());
 
   const faults: FaultRecord[] = [];
@@ -74,7 +74,7 @@ export async function run(
     await untilIdleAt(url).catch((error: Error) => problems.push(error.message));
   }
   tell('compares the rows with the responses');
-  const rows = await rig.query<StoredRow>('SELECT id::text AS id, name, tag FROM plants');
+  const rows = await rig.query<StoredPlant>(SELECT_PLANTS);
   const facts = { startedAt, rig: name, seed, environment, settings, duration, leftOut };
   return createReport(facts, faults, load.histories, rows, problems);
 }
@@ -88,7 +88,7 @@ export async function run(
 async function causeAll(
   kinds: readonly Kind[],
   rig: Rig,
-  load: Load,
+  load: Clients,
   random: (below: number) => number,
   { signal, tell }: Surroundings,
   records: FaultRecord[],
@@ -126,7 +126,7 @@ async function causeAll(
 }
 
 /** Waits until all clients get acknowledgments again, and all services are ready. */
-async function recover(kind: Kind, rig: Rig, load: Load, signal: AbortSignal): Promise<void> {
+async function recover(kind: Kind, rig: Rig, load: Clients, signal: AbortSignal): Promise<void> {
   const goals = load.histories.map((history) => ({
     history,
     goal: history.acknowledgedAt.length + RECOVERED,

@@ -1,3 +1,4 @@
+import { SELECT_PLANTS, type StoredPlant } from '../setup/database/stored-plants.js';
 import { afterEach, beforeEach } from '@jest/globals';
 import type { Pool } from 'pg';
 import type { DataSource } from 'typeorm';
@@ -27,13 +28,7 @@ export interface PlantsDatabase {
   readonly lose: () => Promise<void>;
   /** Waits until no statement is in flight. */
   readonly idle: () => Promise<void>;
-  readonly stored: (order?: string) => Promise<StoredRow[]>;
-}
-
-interface StoredRow {
-  readonly id: string;
-  readonly name: string;
-  readonly tag: string | null;
+  readonly stored: (order?: string) => Promise<StoredPlant[]>;
 }
 
 /** Opens a database for the tests of a `describe` block. */
@@ -83,9 +78,7 @@ export function usePlantsDatabase(): PlantsDatabase {
       while (pool().totalCount > pool().idleCount || pool().waitingCount > 0);
     },
     async stored(order = 'id') {
-      return database.query<StoredRow>(
-        `SELECT id::text AS id, name, tag FROM plants ORDER BY plants.${order}`,
-      );
+      return database.query<StoredPlant>(`${SELECT_PLANTS} ORDER BY plants.${order}`);
     },
   };
 }

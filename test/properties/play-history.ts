@@ -1,3 +1,4 @@
+import { SELECT_PLANTS, type StoredPlant } from '../setup/database/stored-plants.js';
 import { generateAccessToken } from '../../src/auth/access-token.js';
 import type { Step } from './arbitrary-histories.js';
 import { noResponse } from '../setup/http/fetch-documented.js';
@@ -7,7 +8,6 @@ import {
   send,
   type Sent,
   type SentPlant,
-  type StoredRow,
 } from '../setup/model/history.js';
 import { openConnection } from '../setup/http/raw-http.js';
 import type { TestService } from '../setup/service/service.js';
@@ -50,10 +50,10 @@ export async function playHistory(
   let restarting = Promise.resolve();
 
   const rowsOf = (first: number, count: number) =>
-    service.database.query<StoredRow>(
-      'SELECT id::text AS id, name, tag FROM plants WHERE id >= $1 AND id < $2',
-      [first, first + count],
-    );
+    service.database.query<StoredPlant>(`${SELECT_PLANTS} WHERE id >= $1 AND id < $2`, [
+      first,
+      first + count,
+    ]);
 
   const request = async (plant: SentPlant) => {
     const sent = (await send(service, service.token, plant).catch(noResponse)) ?? {

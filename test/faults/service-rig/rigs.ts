@@ -9,7 +9,7 @@ import { findFaketime, requirePackages } from '../packages.js';
 import { waitFor } from '../program.js';
 import { queryOnce } from '../../setup/database/query-once.js';
 import type { OpenRig, Rig } from '../rig.js';
-import { startService } from '../service.js';
+import { startKillableService } from '../service.js';
 import { diskFaults, proxyFaults, serviceFaults, type Targets } from './faults.js';
 import type { FaultServer } from './postgres.js';
 
@@ -105,7 +105,10 @@ async function startTargets(
   resources: AsyncDisposableStack,
 ): Promise<Targets> {
   const log = join(folder, 'service.log');
-  const service = await startService({ label: 'Plant Store', log, ...options, signal }, resources);
+  const service = await startKillableService(
+    { label: 'Plant Store', log, ...options, signal },
+    resources,
+  );
   return { server, service, signal };
 }
 

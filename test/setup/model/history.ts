@@ -1,3 +1,4 @@
+import type { StoredPlant } from '../database/stored-plants.js';
 import type { BuiltService } from '../service/built-service.js';
 import { outcomeOf, postJson } from '../http/post-plant.js';
 
@@ -26,13 +27,6 @@ export async function send(
   return { ...plant, outcome: await outcomeOf(response) };
 }
 
-/** A stored plant, with the id as decimal digits. */
-export interface StoredRow {
-  readonly id: string;
-  readonly name: string;
-  readonly tag: string | null;
-}
-
 /** An outcome that a row is compared with; the id may be decimal digits, as that of a row. */
 type Compared = Omit<Sent, 'id'> & { readonly id: number | string };
 
@@ -42,7 +36,10 @@ type Compared = Omit<Sent, 'id'> & { readonly id: number | string };
  *
  * @returns a sentence for each contradiction
  */
-export function contradictions(history: readonly Compared[], rows: readonly StoredRow[]): string[] {
+export function contradictions(
+  history: readonly Compared[],
+  rows: readonly StoredPlant[],
+): string[] {
   const isStored = comparison(rows);
   const possible = new Set(
     history
@@ -57,7 +54,10 @@ export function contradictions(history: readonly Compared[], rows: readonly Stor
 }
 
 /** @returns a sentence for each plant that is not stored although it got 200, or got 40006 without a different plant */
-export function falseOutcomes(history: readonly Compared[], rows: readonly StoredRow[]): string[] {
+export function falseOutcomes(
+  history: readonly Compared[],
+  rows: readonly StoredPlant[],
+): string[] {
   const isStored = comparison(rows);
   const ids = new Set(rows.map(({ id }) => id));
   return history.flatMap((sent) => {
@@ -69,7 +69,7 @@ export function falseOutcomes(history: readonly Compared[], rows: readonly Store
 }
 
 /** @returns a function that tells whether a plant is stored as it was sent */
-export function comparison(rows: readonly StoredRow[]): (sent: Compared) => boolean {
+export function comparison(rows: readonly StoredPlant[]): (sent: Compared) => boolean {
   const stored = new Map(rows.map((row) => [row.id, row]));
   return ({ id, name, tag }) => {
     const row = stored.get(String(id));
