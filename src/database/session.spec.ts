@@ -8,6 +8,7 @@ import { readConfig } from '../config/config.js';
 import { databaseOptions } from './database-options.js';
 import { inTransaction, runStatement } from './run-statement.js';
 import { BEGIN_SESSION } from './session.js';
+import { FIND_LIST } from './shards.js';
 import { withSnapshot } from './snapshot.js';
 
 const resources = useResources();
@@ -116,11 +117,12 @@ describe('behind a pooler', () => {
 
   it('a snapshot has our settings from its beginning', async () => {
     const server = await openScriptedPostgres(resources, pooler());
-    const ended = withSnapshot({ ...readConfig({}).database, url: server.url }, () =>
+    const ended = withSnapshot({ ...readConfig({}).database, url: server.url }, 'rows', () =>
       Promise.reject(new Error('read')),
     );
     await expect(ended).rejects.toThrow('read');
     expect(textsOf(server)).toEqual([
+      ...[BEGIN, FIND_LIST, 'COMMIT'],
       BEGIN.replace('READ COMMITTED', 'REPEATABLE READ, READ ONLY'),
     ]);
   });

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import { runStatement } from './run-statement.js';
 
 /** The list of distributed tables, which only the extension Citus has. */
-const FIND_LIST = `SELECT to_regclass('pg_dist_partition') IS NOT NULL AS "isThere"`;
+export const FIND_LIST = `SELECT to_regclass('pg_dist_partition') IS NOT NULL AS "isThere"`;
 
 /** Finds a table that Citus distributes by hash. One that Citus distributes in another way counts as not distributed. */
 export const FIND_TABLE = `

@@ -1,6 +1,8 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { openScriptedPostgres } from '../../test/setup/database/scripted-postgres.js';
 import { UnitDatabase } from '../../test/setup/database/unit-database.js';
 import { readConfig } from '../config/config.js';
+import { FIND_LIST, FIND_TABLE } from './shards.js';
 import { withSnapshot, type Snapshot } from './snapshot.js';
 
 const database = new UnitDatabase();
@@ -26,17 +28,17 @@ describe('a snapshot', () => {
   });
 
   it('has the rows that were there when it was opened, however often it is read', async () => {
-    await withSnapshot(configOf(), async (snapshot) => {
-      expect(await snapshot.count('rows')).toBe(3);
+    await withSnapshot(configOf(), 'rows', async (snapshot) => {
+      expect(await snapshot.count()).toBe(3);
       await database.query('INSERT INTO rows VALUES (4)');
-      expect(await snapshot.count('rows')).toBe(3);
+      expect(await snapshot.count()).toBe(3);
       expect(await readAll(snapshot, 'COPY rows TO STDOUT')).toBe('1\n2\n3\n');
     });
   });
 
   it('cannot be changed', async () => {
     await expect(
-      withSnapshot(configOf(), async (snapshot) => {
+      withSnapshot(configOf(), 'rows', async (snapshot) => {
         await readAll(snapshot, 'COPY (INSERT INTO rows VALUES (5) RETURNING id) TO STDOUT');
       }),
     ).rejects.toThrow();
@@ -45,30 +47,71 @@ describe('a snapshot', () => {
 
   it('is not read to its end if a statement failed, even if nobody noticed that', async () => {
     await expect(
-      withSnapshot(configOf(), async (snapshot) => {
+      withSnapshot(configOf(), 'rows', async (snapshot) => {
         await readAll(snapshot, 'COPY (SELECT 1 / 0) TO STDOUT').catch(() => undefined);
       }),
     ).rejects.toThrow('the transaction was rolled back');
   });
 
   it('has no number of rows if counting takes too long, and can be read nevertheless', async () => {
-    await withSnapshot(configOf(200, 100), async (snapshot) => {
-      expect(await snapshot.count('(SELECT pg_sleep(60)) AS slow')).toBeUndefined();
+    await withSnapshot(configOf(200, 100), '(SELECT pg_sleep(60)) AS slow', async (snapshot) => {
+      expect(await snapshot.count()).toBeUndefined();
       expect(await readAll(snapshot, 'COPY rows TO STDOUT')).toBe('1\n2\n3\n');
     });
   });
 
   it('cannot be counted if there is no such table: the error is that of the database', async () => {
     await expect(
-      withSnapshot(configOf(), async (snapshot) => void (await snapshot.count('nothing'))),
+      withSnapshot(configOf(), 'nothing', async (snapshot) => void (await snapshot.count())),
     ).rejects.toThrow('relation "nothing" does not exist');
   });
 
   it('is not waited for without an end when the database sends no rows', async () => {
     await expect(
-      withSnapshot(configOf(200, 100), async (snapshot) => {
+      withSnapshot(configOf(200, 100), 'rows', async (snapshot) => {
         await readAll(snapshot, 'COPY (SELECT pg_sleep(60)) TO STDOUT');
       }),
     ).rejects.toThrow('Query read timeout');
+  });
+});
+
+describe('on Citus, a snapshot', () => {
+  const SNAPSHOT = 'BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY';
+  const LOCK = 'BEGIN ISOLATION LEVEL READ COMMITTED; LOCK TABLE rows IN SHARE MODE';
+  const OPEN = 'SET LOCAL citus.max_adaptive_executor_pool_size = 1; SELECT 1 FROM rows LIMIT 1';
+
+  let resources: AsyncDisposableStack;
+  beforeEach(() => {
+    resources = new AsyncDisposableStack();
+  });
+  afterEach(() => resources.disposeAsync());
+
+  /** @returns the statements after the question whether the table is distributed, each with the number of its connection */
+  async function statementsOf(isDistributed: boolean): Promise<string[]> {
+    const server = await openScriptedPostgres(resources, {
+      run({ text }) {
+        if (text === 'COMMIT') return { command: text };
+        if (text === FIND_LIST) return { rows: [{ isThere: true }] };
+        return { rows: text === FIND_TABLE && isDistributed ? [{ exists: 1 }] : [] };
+      },
+    });
+    await withSnapshot({ ...configOf(), url: server.url }, 'rows', () => Promise.resolve());
+    const asked = server.statements.findIndex(({ text }) => text === FIND_TABLE);
+    expect(server.statements[asked]?.values).toEqual(['rows']);
+    return server.statements
+      .slice(asked + 1)
+      .map(({ text, connection }) => `${connection.serial}: ${text}`);
+  }
+
+  it('is opened on all servers while nobody writes', async () => {
+    expect(await statementsOf(true)).toEqual([
+      ...['1: COMMIT', `1: ${SNAPSHOT}`],
+      ...[`2: ${LOCK}`, `1: ${OPEN}`, '2: COMMIT'],
+      '1: COMMIT',
+    ]);
+  });
+
+  it('of a table on one server holds up nobody', async () => {
+    expect(await statementsOf(false)).toEqual(['1: COMMIT', `1: ${SNAPSHOT}`, '1: COMMIT']);
   });
 });

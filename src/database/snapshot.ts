@@ -4,15 +4,16 @@ import type { DatabaseConfig } from '../config/config.js';
 import { withConnection } from './connection.js';
 import { limited } from './limited.js';
 import { isCancelled, READ_TIMEOUT } from './postgres-errors.js';
-import { beginOf } from './session.js';
+import { beginOf, type TimeLimits } from './session.js';
+import { FIND_LIST, FIND_TABLE } from './shards.js';
 
-/** The rows that were committed when it was opened. Rows that are written later are not in it. */
+/** The rows of a table that were committed when it was opened. Rows that are written later are not in it. */
 export interface Snapshot {
   /**
-   * @returns undefined if counting takes too long
+   * @returns the number of rows; undefined if counting takes too long
    * @throws the error of the database
    */
-  count(table: string): Promise<number | undefined>;
+  count(): Promise<number | undefined>;
   /**
    * Runs a statement `COPY … TO STDOUT`.
    *
@@ -23,24 +24,26 @@ export interface Snapshot {
 }
 
 /**
- * Reads many rows of the database without a limit of time, while other processes write. The waits for a lock, for the
- * number of rows, and for the next rows of a database that is silent end within `config.startTimeout`.
- *
- * On Citus, each server has a snapshot of its own, and they differ by the moments that it takes to open them.
+ * Reads a table without a limit of time, while other processes write. The waits for a lock, for the number of rows, and
+ * for the next rows of a database that is silent end within `config.startTimeout`.
  *
  * @throws the error of the connection, of the database or of `action`
  */
 export async function withSnapshot(
   config: DatabaseConfig,
+  table: string,
   action: (snapshot: Snapshot) => Promise<void>,
 ): Promise<void> {
   const limit = Math.max(config.startTimeout, 2 * config.timeout);
   const limitOfServer = Math.ceil(limit / 2);
-  await withConnection(config, { statement: 0, lock: limitOfServer }, async (client) => {
+  const limits = { statement: 0, lock: limitOfServer };
+  await withConnection(config, limits, async (client) => {
     const run = (text: string) => client.query(limited(config.timeout, text));
+    const isDistributed = await isOnSeveralServers(client, config.timeout, table);
     await run(beginOf(client, 'BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY'));
+    if (isDistributed) await openOnAllServers(client, config, limits, table);
     await action({
-      async count(table) {
+      async count() {
         await run(`SAVEPOINT before_count; SET LOCAL statement_timeout = ${limitOfServer}`);
         const total = await countRows(client, table, limit);
         await run('ROLLBACK TO SAVEPOINT before_count');
@@ -51,6 +54,47 @@ export async function withSnapshot(
     const { command } = await run('COMMIT');
     // The response to a COMMIT after a statement that failed.
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back');
+  });
+}
+
+/** Whether Citus distributes the rows of the table. */
+async function isOnSeveralServers(
+  client: Client,
+  timeout: number,
+  table: string,
+): Promise<boolean> {
+  const run = (text: string, values?: string[]) => client.query(limited(timeout, text, values));
+  await run(beginOf(client));
+  const { rows } = await run(FIND_LIST);
+  const isDistributed =
+    rows[0]?.isThere === true && (await run(FIND_TABLE, [table])).rows.length > 0;
+  await run('COMMIT');
+  return isDistributed;
+}
+
+/**
+ * On Citus, each connection between two servers opens a snapshot of its own. Between the first and the last one, a row that
+ * they miss could be acknowledged before a row that they have. So there is one to each server, and writers wait for a moment.
+ * Citus asks no server for a row of `LIMIT 0`.
+ *
+ * @param client has begun the transaction of the snapshot
+ */
+async function openOnAllServers(
+  client: Client,
+  config: DatabaseConfig,
+  limits: TimeLimits,
+  table: string,
+): Promise<void> {
+  await withConnection(config, limits, async (lock) => {
+    const limit = config.timeout + limits.lock;
+    await lock.query(limited(limit, `${beginOf(lock)}; LOCK TABLE ${table} IN SHARE MODE`));
+    await client.query(
+      limited(
+        limit,
+        `SET LOCAL citus.max_adaptive_executor_pool_size = 1; SELECT 1 FROM ${table} LIMIT 1`,
+      ),
+    );
+    await lock.query(limited(config.timeout, 'COMMIT'));
   });
 }
 

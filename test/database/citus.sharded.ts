@@ -1,6 +1,8 @@
-import { SELECT_PLANTS, type StoredPlant } from '../setup/database/stored-plants.js';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { readConfig, type DatabaseConfig } from '../../src/config/config.js';
 import { Shards } from '../../src/database/shards.js';
+import { withSnapshot } from '../../src/database/snapshot.js';
 import { startOn, stop, type BuiltService } from '../setup/service/built-service.js';
 import { createToken } from '../setup/service/tokens.js';
 import {
@@ -8,6 +10,7 @@ import {
   whyNoCitus,
   type CitusCluster,
 } from '../setup/database/citus-cluster.js';
+import { SELECT_PLANTS, type StoredPlant } from '../setup/database/stored-plants.js';
 import { runCommand } from '../setup/service/command.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { contradictions, send, type Sent } from '../setup/model/history.js';
@@ -78,6 +81,39 @@ onCitus('plants on Citus', () => {
       (_, i) => `{"id":${i + 1},"name":"${'a'.repeat(1000)}","tag":"b"}`,
     );
     expect(lines.sort()).toEqual(expected.sort());
+  });
+
+  it('plants export has one moment for all servers: it waits for the plants that are being stored', async () => {
+    await cluster.query(`TRUNCATE plants`);
+    const writer = new pg.Client({ connectionString: cluster.url });
+    try {
+      await writer.connect();
+      await writer.query('BEGIN');
+      await writer.query(`INSERT INTO plants SELECT i, 'a' FROM generate_series(1, 50) AS i`);
+      const command = runCommand(['dist/cli.js', 'plants', 'export'], {
+        DATABASE_URL: cluster.url,
+      });
+      const isWaiting = `SELECT 1 FROM pg_locks WHERE relation = 'plants'::regclass AND NOT granted`;
+      await until(async () => (await cluster.query(isWaiting)).length > 0);
+      await writer.query(`INSERT INTO plants SELECT i, 'a' FROM generate_series(51, 100) AS i`);
+      await writer.query('COMMIT');
+      expect(await command.exit()).toBe(0);
+      expect(command.stderr).toMatch(/^100 plants exported, in /);
+    } finally {
+      await writer.end();
+    }
+  });
+
+  it('a snapshot has no plant of any server that is stored after it began', async () => {
+    await cluster.query(`TRUNCATE plants`);
+    await withSnapshot(
+      readConfig({ DATABASE_URL: cluster.url }).database as DatabaseConfig,
+      'plants',
+      async (snapshot) => {
+        await cluster.query(`INSERT INTO plants SELECT i, 'a' FROM generate_series(1, 100) AS i`);
+        expect(await snapshot.count()).toBe(0);
+      },
+    );
   });
 
   it('each plant is in the shard that the service computes', async () => {

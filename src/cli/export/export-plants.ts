@@ -40,10 +40,9 @@ export async function exportPlants(
   const hasProgress = output !== undefined || !isTerminal(stdout);
   let progress: ExportProgress | undefined;
   try {
-    await withSnapshot(config, async (snapshot) => {
+    await withSnapshot(config, 'plants', async (snapshot) => {
       // Counting takes a part of the time of the export, so it is done only for a person.
-      const total =
-        hasProgress && stderr.isTTY === true ? await snapshot.count('plants') : undefined;
+      const total = hasProgress && stderr.isTTY === true ? await snapshot.count() : undefined;
       progress = new ExportProgress(hasProgress ? stderr : undefined, format.isCsv, total);
       const writeAll = async () => {
         for await (const chunk of snapshot.copy(format.sql)) {

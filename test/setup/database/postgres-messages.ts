@@ -12,6 +12,8 @@ export interface Report {
 /** What the server sends; without an error and rows, an empty result. */
 export interface Reply {
   readonly rows?: readonly object[];
+  /** The tag of the command, as `COMMIT`; by default that of a SELECT. */
+  readonly command?: string;
   readonly notice?: Report;
   readonly error?: Report;
 }
@@ -82,6 +84,7 @@ export function encodeReply(reply: Reply, wasParsed: boolean, isExtended: boolea
   if (wasParsed) parts.push(message('1'));
   if (isExtended) parts.push(message('2'));
   const rows = (reply.rows ?? []) as Record<string, unknown>[];
+  const command = reply.command ?? `SELECT ${rows.length}`;
   const columns = Object.entries(rows[0] ?? {});
   const fields = columns.map(([column, value]) =>
     Buffer.concat([text(column), int32(0), int16(0), int32(typeOf(value)), Buffer.alloc(8)]),
@@ -94,7 +97,7 @@ export function encodeReply(reply: Reply, wasParsed: boolean, isExtended: boolea
     });
     parts.push(message('D', int16(cells.length), ...cells));
   }
-  return Buffer.concat([...parts, message('C', text(`SELECT ${rows.length}`)), READY]);
+  return Buffer.concat([...parts, message('C', text(command)), READY]);
 }
 
 /** The numbers of the types bool, int4 and text. */
