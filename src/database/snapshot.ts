@@ -65,7 +65,7 @@ async function isOnSeveralServers(
 ): Promise<boolean> {
   const run = (text: string, values?: string[]) => client.query(limited(timeout, text, values));
   await run(beginOf(client));
-  const { rows } = await run(FIND_LIST);
+  const { rows } = (await run(FIND_LIST)) as { rows: { isThere: boolean }[] };
   const isDistributed =
     rows[0]?.isThere === true && (await run(FIND_TABLE, [table])).rows.length > 0;
   await run('COMMIT');
