@@ -1,3 +1,4 @@
+import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
@@ -57,6 +58,16 @@ describe('a data folder that is open', () => {
     await expect(second).rejects.toBeInstanceOf(DataDirInUseError);
     await expect(second).rejects.toThrow(
       `${dataDir} is in use by another Plant Store (process ${process.pid}). Stop that one, or set DATA_DIR to another folder.`,
+    );
+  });
+
+  it('is refused to a second service that has another name for the database', async () => {
+    await open(openDatabase(configOf(), silent));
+    const otherDir = await makeDataDir();
+    resources.defer(() => removeDataDir(otherDir));
+    await symlink(join(dataDir, 'postgres'), join(otherDir, 'postgres'));
+    await expect(openDatabase({ ...configOf(), dataDir: otherDir }, silent)).rejects.toThrow(
+      `${otherDir} is in use by another Plant Store (process ${process.pid}).`,
     );
   });
 

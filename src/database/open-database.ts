@@ -1,11 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config, DatabaseConfig } from '../config/config.js';
 import { openDataDir, openSocketDir } from './embedded/data-dir.js';
-import {
-  DataDirInUseError,
-  startEmbeddedPostgres,
-  type EmbeddedPostgres,
-} from './embedded/embedded-postgres.js';
+import { DataDirInUseError, startEmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { checkPostgresPackage, findPostgresPackage } from './embedded/postgres-package.js';
 
 /** A database that accepts connections. */
@@ -60,38 +56,23 @@ async function open(
   const folder = findPostgresPackage();
   checkPostgresPackage(folder);
   openDataDir(config.dataDir);
-  const resources = new AsyncDisposableStack();
-  try {
-    const socketDir = openSocketDir(config.dataDir, resources);
-    const start = () => startEmbeddedPostgres(folder, config, port, log);
-    const postgres = await startOrJoin(config, port, socketDir, start);
-    resources.defer(() => postgres.close());
-    return {
-      config: { ...config, url: urlOf(socketDir, postgres.port), isEmbedded: true },
-      close: () => resources.disposeAsync(),
-    };
-  } catch (error) {
-    await resources.disposeAsync();
-    throw error;
-  }
-}
-
-/** @returns the embedded Postgres, and its port */
-async function startOrJoin(
-  config: Config['database'],
-  port: number,
-  socketDir: string,
-  start: () => Promise<EmbeddedPostgres>,
-): Promise<EmbeddedPostgres & { readonly port: number }> {
+  await using resources = new AsyncDisposableStack();
+  const socketDir = openSocketDir(config.dataDir, resources);
   const isServiceRunning = () => acceptsLogin(urlOf(socketDir, SERVICE_PORT));
+  const databaseAt = (usedPort: number) => {
+    const used = resources.move();
+    return {
+      config: { ...config, url: urlOf(socketDir, usedPort), isEmbedded: true },
+      close: () => used.disposeAsync(),
+    };
+  };
   let isRefused = false;
   const deadline = performance.now() + config.startTimeout;
   for (;;) {
-    if (port === COMMAND_PORT && (await isServiceRunning())) {
-      return { port: SERVICE_PORT, close: () => Promise.resolve() };
-    }
+    if (port === COMMAND_PORT && (await isServiceRunning())) return databaseAt(SERVICE_PORT);
     try {
-      return { port, ...(await start()) };
+      resources.defer(await startEmbeddedPostgres(folder, config, port, log));
+      return databaseAt(port);
     } catch (error) {
       if (!(error instanceof DataDirInUseError) || isRefused || performance.now() > deadline) {
         throw error;

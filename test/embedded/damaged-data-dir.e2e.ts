@@ -1,6 +1,17 @@
 import { execFile } from 'node:child_process';
 import type { Stats } from 'node:fs';
-import { chmod, chown, cp, mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  cp,
+  mkdir,
+  readdir,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -142,7 +153,7 @@ describe('a data folder that cannot be used', () => {
   itAsRoot('the data folder belongs to another user: the message names both', async () => {
     await chown(dataDir, 12_345, 12_345);
     await expectOneLine(
-      `${dataDir} belongs to another user (uid 12345). Start as that user, give it to yours (chown -R ${process.geteuid!()}), or set DATA_DIR to a folder of your own.`,
+      `${dataDir} belongs to another user (uid 12345). Start as that user, or stop its service and give it to yours (chown -R ${process.geteuid!()}), or set DATA_DIR to a folder of your own.`,
     );
   });
 
@@ -164,6 +175,48 @@ describe('a data folder that cannot be used', () => {
     const facts = ({ uid, mode }: Stats) => [uid, mode];
     const after = [await stat(dataDir), await stat(postgres)];
     expect(after.map(facts)).toEqual(before.map(facts));
+  });
+
+  itAsRoot('root closes an open data folder to all processes of nobody', async () => {
+    await chmod(dataDir, 0o1777);
+    expect(await runInProcess(['migrate'], { DATA_DIR: dataDir })).toMatchObject({ exitCode: 0 });
+    expect(await stat(dataDir)).toMatchObject({ uid: 0, mode: 0o40700 });
+  });
+
+  itAsRoot(
+    'an open data folder with files of others is not closed, but refused to root',
+    async () => {
+      await chmod(dataDir, 0o1777);
+      await writeFile(join(dataDir, 'theirs'), '');
+      await expectOneLine(
+        `${dataDir} is open to other users, and contains other files (theirs). Set DATA_DIR to a folder of your own.`,
+      );
+      expect(await stat(dataDir)).toMatchObject({ mode: 0o41777 });
+    },
+  );
+
+  it.each([
+    ['flock', 'util-linux'],
+    ['tar', 'tar'],
+    ['gzip', 'gzip'],
+    ...(user === 0 ? [['setpriv', 'util-linux']] : []),
+  ])('a program that is missing is named with its package (%s)', async (missing, name) => {
+    const path = join(dataDir, 'new');
+    const programs = join(dataDir, 'programs');
+    await mkdir(programs);
+    for (const folder of ['/bin', '/usr/bin']) {
+      for (const program of await readdir(folder)) {
+        // The two folders may be one.
+        await symlink(join(folder, program), join(programs, program)).catch(() => undefined);
+      }
+    }
+    await rm(join(programs, missing));
+    const command = attempt([CLI, 'migrate'], { DATA_DIR: path, PATH: programs });
+    expect(await command.exit()).toBe(1);
+    expect(reasonOf(command)).toBe(
+      `${cannotRun(join(path, 'postgres'), `it needs the program ${missing}: install the package ${name}`)}\n`,
+    );
+    expect(await readdir(path)).toEqual([]);
   });
 
   itAsRoot('root may lack the rights to give a folder away if that is done', async () => {
@@ -204,6 +257,7 @@ describe('a data folder that cannot be used', () => {
     expect(reasonOf(service)).toBe(
       `${cannotRun(join(dataDir, 'postgres'), 'root may not give the folder to the user nobody here: start as an ordinary user')}\n`,
     );
+    expect(await stat(join(dataDir, 'postgres'))).toMatchObject({ uid: 0 });
   });
 
   itAsRoot(
@@ -227,7 +281,7 @@ describe('a data folder that cannot be used', () => {
       const postgres = join(dataDir, 'postgres');
       await chown(postgres, 12_345, 12_345);
       const lineFor = (uid: number) =>
-        `${postgres} belongs to another user (uid 12345). Start as that user, give it to yours (chown -R ${uid}), or set DATA_DIR to a folder of your own.`;
+        `${postgres} belongs to another user (uid 12345). Start as that user, or stop its service and give it to yours (chown -R ${uid}), or set DATA_DIR to a folder of your own.`;
       await expectOneLine(lineFor(0));
       // As the data folder of a container that runs as another user than before.
       await chmod(dataDir, 0o1777);

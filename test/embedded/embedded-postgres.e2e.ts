@@ -362,9 +362,9 @@ it('a stop while Postgres is started again is not reported as a database that ca
       exec sleep 60
     fi`);
   const log: string[] = [];
-  const postgres = await startEmbeddedPostgres(folder, configOf(), 5432, (text) => log.push(text));
+  const close = await startEmbeddedPostgres(folder, configOf(), 5432, (text) => log.push(text));
   await mkdir(end!);
   await until(() => existsSync(second!));
-  await postgres.close();
+  await close();
   expect(log).toEqual(['The embedded Postgres ended (exit code 0). It is started again.']);
 });

@@ -6,6 +6,7 @@ import {
   constants,
   existsSync,
   openSync,
+  readdirSync,
   statSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -18,6 +19,9 @@ const NOBODY = 65_534;
 
 const STICKY = 0o1000;
 
+/** What the service, and the system on a new disk, make in the data folder. */
+const EXPECTED = ['postgres', 'postgres.unfinished', 'development-token', 'lost+found'];
+
 /** The folder of the database cluster. */
 export function clusterIn(dataDir: string): string {
   return join(dataDir, 'postgres');
@@ -26,7 +30,8 @@ export function clusterIn(dataDir: string): string {
 /**
  * Makes the data folder, if it does not exist, and closes it to other users: who may rename what is in it could put another
  * database in place of this one. A volume often belongs to root and is open to the group of its users, or to all with the
- * sticky bit, as /tmp is. There, only the cluster in it is closed.
+ * sticky bit, as /tmp is. There, only the cluster in it is closed; but root closes the folder itself, because every process of
+ * `nobody` could enter the cluster, and do there what root may do.
  *
  * @throws StartError when this user cannot make or use the data folder
  */
@@ -42,7 +47,8 @@ export function openDataDir(dataDir: string): void {
     const isOwn = uid === process.geteuid!();
     const isSticky = (mode & STICKY) !== 0;
     refuseOtherFolder(clusterIn(dataDir));
-    if (isOwn && !isSticky) chmodSync(dataDir, 0o700);
+    if (isOwn && isSticky && uid === ROOT) refuseSharedFolder(dataDir);
+    if (isOwn && (!isSticky || uid === ROOT)) chmodSync(dataDir, 0o700);
     if (!isOwn && (uid !== ROOT || (!isSticky && (mode & constants.S_IWOTH) !== 0))) {
       throw notOwned(dataDir, uid);
     }
@@ -83,10 +89,20 @@ function refuseOtherFolder(cluster: string): void {
   }
 }
 
+/** Other programs may need a folder such as /tmp, so it must not be closed to them. */
+function refuseSharedFolder(dataDir: string): void {
+  const other = readdirSync(dataDir).find((name) => !EXPECTED.includes(name));
+  if (other !== undefined) {
+    throw new StartError(
+      `${dataDir} is open to other users, and contains other files (${other}). Set DATA_DIR to a folder of your own.`,
+    );
+  }
+}
+
 /** The error for a folder that belongs to the user of this number, not to the one who started the service. */
 function notOwned(path: string, uid: number): StartError {
   return new StartError(
-    `${path} belongs to another user (uid ${uid}). Start as that user, give it to yours (chown -R ${process.geteuid!()}), or set DATA_DIR to a folder of your own.`,
+    `${path} belongs to another user (uid ${uid}). Start as that user, or stop its service and give it to yours (chown -R ${process.geteuid!()}), or set DATA_DIR to a folder of your own.`,
   );
 }
 

@@ -12,12 +12,6 @@ export class DataDirInUseError extends StartError {
   override readonly name = 'DataDirInUseError';
 }
 
-/** A running embedded Postgres. */
-export interface EmbeddedPostgres {
-  /** Stops it, and returns when it has ended. */
-  close(): Promise<void>;
-}
-
 /** How many connections a start and commands beside the service need. */
 const SHORT_CONNECTIONS = 20;
 
@@ -36,6 +30,7 @@ const MIN_START_TIMEOUT_MS = 10_000;
  * @param folder of the programs of Postgres
  * @param port a part of the name of the socket
  * @param log receives what an operator should know of it
+ * @returns a function that stops it, and returns when it has ended
  * @throws DataDirInUseError when another Postgres uses the folder
  * @throws StartError when Postgres does not start in time
  */
@@ -44,7 +39,7 @@ export async function startEmbeddedPostgres(
   { dataDir, poolSize, startTimeout }: Config['database'],
   port: number,
   log: (text: string) => void,
-): Promise<EmbeddedPostgres> {
+): Promise<() => Promise<void>> {
   const reserved = poolSize + SHORT_CONNECTIONS;
   const args = [clusterIn(dataDir), folder, String(port), String(reserved)];
   const timeout = Math.max(startTimeout, MIN_START_TIMEOUT_MS);
@@ -67,11 +62,9 @@ export async function startEmbeddedPostgres(
     }
   };
   const closed = keepRunning();
-  return {
-    async close() {
-      closing.abort();
-      await closed;
-    },
+  return () => {
+    closing.abort();
+    return closed;
   };
 }
 

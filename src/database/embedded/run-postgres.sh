@@ -12,9 +12,35 @@ refuse() {
   echo "$1" >&2
   exit 1
 }
-for program in tar gzip; do
-  command -v "$program" >/dev/null || refuse "it needs the program $program: install the package of that name"
-done
+
+need() {
+  command -v "$1" >/dev/null || refuse "it needs the program $1: install the package $2"
+}
+
+# Postgres recognizes another one in its folder by the number of its process, which means nothing in another container. So this
+# script, Postgres and all its processes hold a lock of the kernel, too. macOS has no flock, and no containers.
+lock() {
+  [ "$(uname)" = Linux ] || return 0
+  need flock util-linux
+  exec 9<"$1"
+  flock --nonblock 9 || refuse "Is another postmaster (PID $(find_service)) running?" # The words of Postgres.
+}
+
+# Prints the process to end: that of the service, which is the parent of the shell that is the parent of Postgres.
+find_service() {
+  {
+    pid=$(head -n 1 "$cluster/postmaster.pid") && read -r _ name _ shell _ <"/proc/$pid/stat" &&
+      [ "$name" = '(postgres)' ] && read -r _ _ _ service _ <"/proc/$shell/stat" && echo "$service"
+  } 2>/dev/null
+}
+
+# Root runs Postgres as `nobody`.
+give_to_nobody() {
+  if [ "$(id -u)" = 0 ] && [ -O "$1" ] && ! chown -hR 65534:65534 "$1" 2>/dev/null; then
+    rm -rf "$cluster.unfinished"
+    refuse 'root may not give the folder to the user nobody here: start as an ordinary user'
+  fi
+}
 
 # These settings are not in postgresql.conf, so that a new version of the service may change them.
 set -- "$package/bin/postgres" -D "$cluster" -c port="$port" -c shared_buffers=32MB
@@ -26,57 +52,45 @@ set -- "$@" -c logging_collector=off -c log_destination=stderr
 # Errors are reported to the client that caused them, and the text of statements may contain data of users.
 set -- "$@" -c log_line_prefix= -c log_checkpoints=off -c log_min_messages=log -c log_min_error_statement=panic
 
-if [ "$(uname)" = Linux ]; then
-  # Postgres recognizes another one in its folder by the number of its process, which means nothing in another container. So
-  # this script, Postgres and all its processes hold a lock of the kernel, too.
-  exec 9<"${cluster%/*}"
-  command -v flock >/dev/null || refuse 'it needs the program flock: install the package util-linux'
-  pid=$(head -n 1 "$cluster/postmaster.pid" 2>/dev/null)
-  if ! flock --nonblock 9; then
-    # To end Postgres, its service must be ended: the parent of the shell that is its parent.
-    service=
-    {
-      read -r _ name _ shell _ <"/proc/$pid/stat" && [ "$name" = '(postgres)' ] &&
-        read -r _ _ _ service _ <"/proc/$shell/stat"
-    } 2>/dev/null
-    # In the words of Postgres.
-    refuse "Is another postmaster (PID $service) running?"
-  fi
-  # The process that a killed Postgres left in its file has ended, and its number may belong to any other one. Postgres ignores
-  # a number that it finds in this variable. It would not start with a file without a number, which a full disk may leave.
-  case $pid in
-    '' | *[!0-9-]*) rm -f "$cluster/postmaster.pid" ;;
-    *) export PG_GRANDPARENT_PID="$pid" ;;
-  esac
-  rm -f "$cluster"/.s.PGSQL.*.lock
-else
-  # macOS has no flock, and no containers. It leaves what is written by default in the cache of the disk.
-  set -- "$@" -c wal_sync_method=fsync_writethrough
-fi
+# macOS leaves what is written by default in the cache of the disk.
+[ "$(uname)" = Linux ] || set -- "$@" -c wal_sync_method=fsync_writethrough
 
 set -- sh "${0%/*}/run-until-input-ends.sh" "$@"
 if [ "$(id -u)" = 0 ]; then
+  need setpriv util-linux
   as_ordinary_user=${0%/*}/as-ordinary-user.sh
   sh "$as_ordinary_user" true 2>/dev/null ||
     refuse 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user'
   set -- sh "$as_ordinary_user" "$@"
 fi
+
 # The cluster gets its name when it is complete and on the disk, so an interrupted start leaves nothing that the next one could
 # take for a database.
 if [ ! -e "$cluster" ]; then
+  need tar tar
+  need gzip gzip
+  lock "${cluster%/*}"
   new=$cluster.unfinished
   rm -rf "$new" && mkdir -m 700 "$new" &&
-    tar -xzf "$package/empty-cluster.tgz" -C "$new" --no-same-owner &&
+    tar -xzf "$package/empty-cluster.tgz" -C "$new" --no-same-owner && give_to_nobody "$new" &&
     sync -f "$new" && mv "$new" "$cluster" && sync -f "$cluster" || exit
 fi
+lock "$cluster"
 # Not the folder that a link names: another user may have made the link.
 if [ ! -L "$cluster" ]; then
   # Without a right of root's, this fails for a folder that root has given away, which is closed already.
   chmod 700 "$cluster" 2>/dev/null
-  if [ "$(id -u)" = 0 ] && [ -O "$cluster" ]; then
-    chown -hR 65534:65534 "$cluster" 2>/dev/null ||
-      refuse 'root may not give the folder to the user nobody here: start as an ordinary user'
-  fi
+  give_to_nobody "$cluster"
 fi
 
+if [ "$(uname)" = Linux ]; then
+  # The process that a killed Postgres left in its file has ended, and its number may belong to any other one. Postgres ignores
+  # a number that it finds in this variable. It would not start with a file without a number, which a full disk may leave.
+  pid=$(head -n 1 "$cluster/postmaster.pid" 2>/dev/null)
+  case $pid in
+    '' | *[!0-9-]*) rm -f "$cluster/postmaster.pid" ;;
+    *) export PG_GRANDPARENT_PID="$pid" ;;
+  esac
+  rm -f "$cluster"/.s.PGSQL.*.lock
+fi
 exec "$@"
