@@ -1,10 +1,10 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { fork, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { AppConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { tryAddress } from '../http/try-address.js';
-import { unblockOutput } from '../logging/log-output.js';
+import { STANDARD_OUTPUT } from '../logging/log-output.js';
 import { createRegistry, workerRestarts } from '../metrics/registry.js';
 import { BackOff } from './back-off.js';
 import type { ToPrimary, ToWorker, WorkerSettings } from './messages.js';
@@ -13,6 +13,9 @@ import { takeSnapshot, WorkerMetrics } from './worker-metrics.js';
 
 /** How long a worker may run after all timeouts of a graceful stop; then it is killed. */
 const STOP_GRACE_MS = 5000;
+
+/** The descriptors of a worker. The last one is `LOG_OF_WORKER`. */
+const STDIO: StdioOptions = ['ignore', 'ignore', 'pipe', 'ipc', STANDARD_OUTPUT];
 
 /** The primary: starts the worker processes, replaces those that end, stops them, and adds up their metrics. */
 export class Workers {
@@ -121,12 +124,13 @@ export class Workers {
     const { worker } = settings;
     let child: ChildProcess;
     try {
-      child = fork(new URL('worker.js', import.meta.url));
+      child = fork(new URL('worker.js', import.meta.url), { stdio: STDIO });
     } catch (error) {
       return { ending: 'not created', reason: (error as Error).message };
     }
-    unblockOutput();
     this.processes.add(child);
+    // Node reports there why a worker crashed.
+    child.stderr?.on('data', (text: Buffer) => process.stderr.write(text));
     let reason: string | undefined;
     child.on('error', (error) => (reason = error.message));
     child.on('message', (message: ToPrimary) => {

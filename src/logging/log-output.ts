@@ -15,8 +15,18 @@ const MAX_BUFFER_BYTES = 1024 * 1024;
 /** At the end of the process, how many tenths of a second are waited for a program that reads the log too slowly. */
 const WAITS_AT_EXIT = 10;
 
+/** The descriptor of the log in a process that is not a worker. */
+export const STANDARD_OUTPUT = 1;
+
 /**
- * The standard output of the process. The service must not stop, and no request must wait, because the log cannot be
+ * The descriptor of the log in a worker: the standard output of the primary. When a process starts another one, Node makes
+ * what becomes its standard output a blocking one, for all processes that share it, and does the same when it ends. A full
+ * pipe would then stop every worker. Descriptors above 2 stay as they are.
+ */
+export const LOG_OF_WORKER = 4;
+
+/**
+ * The log of the process. The service must not stop, and no request must wait, because the log cannot be
  * written: a disk is full, or a program that reads it hangs or has ended. Entries are lost then, and counted.
  */
 export class LogOutput implements DestinationStream {
@@ -25,9 +35,10 @@ export class LogOutput implements DestinationStream {
   private isFailing = false;
   private waitsLeft = 0;
 
-  constructor() {
+  /** @param descriptor of an output that does not block: `output-errors.ts` opens standard output, and so Node makes it one */
+  constructor(descriptor: number) {
     this.stream = pino.destination({
-      dest: 1,
+      dest: descriptor,
       sync: true,
       minLength: BUFFER_LENGTH,
       maxWrite: MAX_WRITE_BYTES,
@@ -61,14 +72,4 @@ export class LogOutput implements DestinationStream {
   flush(): void {
     this.stream.flush();
   }
-}
-
-/**
- * Lets a write to a full standard output fail instead of blocking this process. Call it after the start of a child process
- * that shares the output: Node has made the output a blocking one for it.
- */
-export function unblockOutput(): void {
-  // Only the internal handle of the stream can change that. A file has none, and never blocks.
-  const { _handle: handle } = process.stdout as { _handle?: { setBlocking?(on: boolean): void } };
-  handle?.setBlocking?.(false);
 }

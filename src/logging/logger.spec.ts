@@ -1,12 +1,13 @@
 import fs from 'node:fs';
+import tty from 'node:tty';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { settled } from '../../test/setup/time/settled.js';
 import type * as LoggerModule from './logger.js';
 
-const { isTTY } = process.stdout;
 let createLogger: typeof LoggerModule.createLogger;
 let countLostEntries: typeof LoggerModule.countLostEntries;
+const onTerminal = (is: boolean) => jest.spyOn(tty, 'isatty').mockReturnValue(is);
 /** What a write to standard output returns: by default, the length of the text. */
 let write: (text: string) => number;
 const writeAll = (text: string) => Buffer.byteLength(text);
@@ -25,14 +26,13 @@ beforeEach(async () => {
     output += String(written);
     return written.length;
   });
-  Object.assign(process.stdout, { isTTY: false });
+  onTerminal(false);
   // The module keeps one stream for the process, with the timers of the test that created it.
   jest.resetModules();
   ({ createLogger, countLostEntries } = await import('./logger.js'));
 });
 afterEach(() => {
   jest.runOnlyPendingTimers();
-  Object.assign(process.stdout, { isTTY });
   jest.restoreAllMocks();
   jest.useRealTimers();
 });
@@ -54,6 +54,15 @@ describe('the log', () => {
     expect(output.match(/(?<="msg":")\w+/g) ?? []).toEqual(messages);
   });
 
+  it.each([
+    ['standard output', undefined, 1],
+    ['a descriptor that Node leaves as it is, in a worker', 2, 4],
+  ])('is written to %s', (_name, worker, descriptor) => {
+    createLogger({ level: 'info' }, worker).info('entry');
+    flush();
+    expect(fs.writeSync).toHaveBeenCalledWith(descriptor, expect.stringContaining('entry'), 'utf8');
+  });
+
   it('is JSON, one entry a line, with the time as ISO text', () => {
     const logger = createLogger({ level: 'info' });
     logger.info({ status: 200 }, 'first');
@@ -72,7 +81,7 @@ describe('the log', () => {
   });
 
   it('on a terminal is text for people', async () => {
-    Object.assign(process.stdout, { isTTY: true });
+    onTerminal(true);
     createLogger({ level: 'info' }).info({ status: 200 }, 'hello');
     await settled();
     expect(stripVTControlCharacters(output)).toMatch(
@@ -91,7 +100,7 @@ describe('the log', () => {
       token: 'greenhouse',
     };
     const textOf = async (fields: object, message = 'request') => {
-      Object.assign(process.stdout, { isTTY: true });
+      onTerminal(true);
       createLogger({ level: 'info' }).info({ ...entry, ...fields }, message);
       await settled();
       return stripVTControlCharacters(output).replace(/^\[\d\d:\d\d:\d\d\] /, '');
@@ -118,7 +127,7 @@ describe('the log', () => {
       try {
         jest.resetModules();
         ({ createLogger } = await import('./logger.js'));
-        Object.assign(process.stdout, { isTTY: true });
+        onTerminal(true);
         createLogger({ level: 'info' }).info({ ...entry, status }, 'request');
         await settled();
       } finally {

@@ -1,7 +1,8 @@
+import tty from 'node:tty';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { prettyFactory, type MessageFormatFunc, type PrettyOptions } from 'pino-pretty';
 import type { Config } from '../config/config.js';
-import { LogOutput } from './log-output.js';
+import { LOG_OF_WORKER, LogOutput, STANDARD_OUTPUT } from './log-output.js';
 
 type PrettyColors = Parameters<MessageFormatFunc>[3]['colors'];
 
@@ -11,13 +12,14 @@ let output: LogOutput | undefined;
 export const countLostEntries = (): number => output?.lostEntries ?? 0;
 
 /**
- * Writes JSON to standard output, one log entry a line; on a terminal, text for people.
+ * Writes JSON to standard output (a worker: to that of the primary), one log entry a line; on a terminal, text for people.
  *
  * @param worker the number of the worker, for every log entry
  */
 export function createLogger({ level }: Config['log'], worker?: number): Logger {
-  output ??= new LogOutput();
-  const { isTTY } = process.stdout;
+  const descriptor = worker === undefined ? STANDARD_OUTPUT : LOG_OF_WORKER;
+  output ??= new LogOutput(descriptor);
+  const isTTY = tty.isatty(descriptor);
   return pino(
     {
       level,

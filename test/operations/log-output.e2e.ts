@@ -7,7 +7,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { mountSmallDisk, type SmallDisk } from '../setup/service/disk.js';
 import { postPlant } from '../setup/http/post-plant.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { COMPILE_CACHE, NODE_OPTION, ROOT, runBefore } from '../setup/service/command.js';
+import {
+  COMPILE_CACHE,
+  NODE_OPTION,
+  ROOT,
+  runBefore,
+  runCommand,
+} from '../setup/service/command.js';
 import { makeDataDir } from '../embedded/data-dir.js';
 import { METRICS_SETTING, metricAt } from '../setup/service/metrics.js';
 import { findFreePorts } from '../setup/service/ports.js';
@@ -193,6 +199,38 @@ describe('a service whose output nobody reads', () => {
       }
       service!.stdout!.resume();
       await stop();
+    });
+
+    it('stores plants however often a worker is replaced', async () => {
+      const { pid } = await start('', { WEB_CONCURRENCY: '2' });
+      await until(async () => (await metricAt(url, 'plant_store_workers')) === 2);
+      await fillPipe();
+      for (let round = 0; round < 5; round++) {
+        const [oldest, newest] = (await childrenOf(pid!)).sort((a, b) => a - b);
+        process.kill(newest!, 'SIGKILL');
+        await until(async () => {
+          expect(await post()).toBe(200);
+          const children = await childrenOf(pid!);
+          return children.length === 2 && children.includes(oldest!) && !children.includes(newest!);
+        });
+        await until(async () => (await metricAt(url, 'plant_store_workers')) === 2);
+      }
+      service!.stdout!.resume();
+      await stop();
+    });
+
+    it('shows why a worker crashed', async () => {
+      const env = runBefore(`
+        import { isMainThread } from 'node:worker_threads';
+        if (isMainThread && process.argv[1].endsWith('worker.js')) throw new Error('the moon is full');`);
+      const crashed = runCommand(['dist/main.js'], {
+        ...env,
+        PORT: '0',
+        DATABASE_URL: beside.database.url,
+        WEB_CONCURRENCY: '2',
+      });
+      expect(await crashed.exit()).toBe(1);
+      expect(crashed.stderr).toContain('Error: the moon is full');
     });
   });
 });
