@@ -45,11 +45,12 @@ describe('a request to a route that is not public', () => {
     ['no header', undefined],
     ['an empty header', ''],
     ['the scheme only', 'Bearer'],
-    ['the scheme and a space', 'Bearer '],
+    ['the scheme and spaces', 'Bearer   '],
     ['another scheme', 'Basic YTpi'],
     ['a token without a scheme', 'abc'],
     ['a scheme and no space', 'Bearerabc'],
-    ['a longer scheme', 'XBearer abc'],
+    ['a scheme that only ends with Bearer', 'XBearer abc'],
+    ['a scheme that only begins with Bearer', 'Bearerx abc'],
     ['a tab after the scheme', 'Bearer\tabc'],
   ])('with %s is refused, because a token is missing', async (_kind, header) => {
     expect(await guarded.callerOf(header)).toMatchObject(MISSING);
@@ -57,6 +58,11 @@ describe('a request to a route that is not public', () => {
 
   it.each([
     ['is unknown', 'abc'],
+    ['has a wrong checksum', `plantstore_${'0'.repeat(49)}`],
+    ['is a name of Object.prototype', '__proto__'],
+    ['is very long', 'x'.repeat(8000)],
+    ['is two tokens', 'abc abc'],
+    ['has characters that no token has', '"><script>\'; DROP TABLE'],
     ['is followed by other text', () => `${guarded.token} x`],
     ['is followed by a letter', () => `${guarded.token}x`],
     ['comes after other text', () => `x ${guarded.token}`],
@@ -76,11 +82,17 @@ describe('a request to a route that is not public', () => {
     ).toMatchObject(MISSING);
   });
 
-  it('with a token in the header and in the query is checked by the token in the header', async () => {
-    const path = `/?access_token=${guarded.token}`;
-    expect(await guarded.callerOf(`Bearer ${guarded.token}`, { path })).toEqual(GARDENER);
-    expect(await guarded.callerOf('Bearer abc', { path })).toMatchObject(INVALID);
-  });
+  it.each([
+    ['the same', (token: string) => `/?access_token=${token}`],
+    ['two wrong ones', () => '/?access_token=x&access_token=y'],
+  ])(
+    'with a token in the header is checked by it, even if the query has %s',
+    async (_kind, pathWith) => {
+      const path = pathWith(guarded.token);
+      expect(await guarded.callerOf(`Bearer ${guarded.token}`, { path })).toEqual(GARDENER);
+      expect(await guarded.callerOf('Bearer abc', { path })).toMatchObject(INVALID);
+    },
+  );
 
   it('gets the error of a lookup that failed, and not a verdict', async () => {
     guarded.issuer.setDown(true);
