@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { startGuarded, type Guarded } from '../../test/tokens/guarded.js';
+import { METRICS_SETTING, METRICS_TOKEN } from '../../test/setup/service/metrics.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
+import { ForMetricsToken } from './metrics-token.decorator.js';
+import { Public } from './public.decorator.js';
 
 const INVALID = { code: ErrorCode.tokenInvalid };
 const MISSING = { code: ErrorCode.tokenMissing };
@@ -45,11 +48,12 @@ describe('a request to a route that is not public', () => {
     ['no header', undefined],
     ['an empty header', ''],
     ['the scheme only', 'Bearer'],
-    ['the scheme and a space', 'Bearer '],
+    ['the scheme and spaces', 'Bearer   '],
     ['another scheme', 'Basic YTpi'],
     ['a token without a scheme', 'abc'],
     ['a scheme and no space', 'Bearerabc'],
-    ['a longer scheme', 'XBearer abc'],
+    ['a scheme that only ends with Bearer', 'XBearer abc'],
+    ['a scheme that only begins with Bearer', 'Bearerx abc'],
     ['a tab after the scheme', 'Bearer\tabc'],
   ])('with %s is refused, because a token is missing', async (_kind, header) => {
     expect(await guarded.callerOf(header)).toMatchObject(MISSING);
@@ -57,6 +61,11 @@ describe('a request to a route that is not public', () => {
 
   it.each([
     ['is unknown', 'abc'],
+    ['has a wrong checksum', `plantstore_${'0'.repeat(49)}`],
+    ['is a name of Object.prototype', '__proto__'],
+    ['is very long', 'x'.repeat(8000)],
+    ['is two tokens', 'abc abc'],
+    ['has characters that no token has', '"><script>\'; DROP TABLE'],
     ['is followed by other text', () => `${guarded.token} x`],
     ['is followed by a letter', () => `${guarded.token}x`],
     ['comes after other text', () => `x ${guarded.token}`],
@@ -76,11 +85,17 @@ describe('a request to a route that is not public', () => {
     ).toMatchObject(MISSING);
   });
 
-  it('with a token in the header and in the query is checked by the token in the header', async () => {
-    const path = `/?access_token=${guarded.token}`;
-    expect(await guarded.callerOf(`Bearer ${guarded.token}`, { path })).toEqual(GARDENER);
-    expect(await guarded.callerOf('Bearer abc', { path })).toMatchObject(INVALID);
-  });
+  it.each([
+    ['the same', (token: string) => `/?access_token=${token}`],
+    ['two wrong ones', () => '/?access_token=x&access_token=y'],
+  ])(
+    'with a token in the header is checked by it, even if the query has %s',
+    async (_kind, pathWith) => {
+      const path = pathWith(guarded.token);
+      expect(await guarded.callerOf(`Bearer ${guarded.token}`, { path })).toEqual(GARDENER);
+      expect(await guarded.callerOf('Bearer abc', { path })).toMatchObject(INVALID);
+    },
+  );
 
   it('gets the error of a lookup that failed, and not a verdict', async () => {
     guarded.issuer.setDown(true);
@@ -113,5 +128,80 @@ describe('wrong tokens', () => {
     exchange.client.destroy();
     while (!exchange.response.closed) await settled();
     await expect(guarded.check(exchange)).rejects.toMatchObject(INVALID);
+  });
+});
+
+describe('a public route', () => {
+  it('accepts everybody', async () => {
+    class Open {
+      @Public()
+      handle(): void {}
+    }
+    expect(await guarded.callerOf(undefined, { controller: Open })).toBeUndefined();
+    expect(await guarded.callerOf('Bearer abc', { controller: Open })).toBeUndefined();
+    expect(await guarded.callerOf(`Bearer ${guarded.token}`, { controller: Open })).toBeUndefined();
+  });
+
+  it('may be public with its whole controller', async () => {
+    @Public()
+    class Open {
+      handle(): void {}
+    }
+    expect(await guarded.callerOf(undefined, { controller: Open })).toBeUndefined();
+  });
+
+  it('names the caller if the verdict is cached, for the log', async () => {
+    class Open {
+      @Public()
+      handle(): void {}
+    }
+    await guarded.callerOf(`Bearer ${guarded.token}`);
+    expect(await guarded.callerOf(`Bearer ${guarded.token}`, { controller: Open })).toEqual(
+      GARDENER,
+    );
+  });
+});
+
+describe('the metrics token', () => {
+  class Metrics {
+    @ForMetricsToken()
+    handle(): void {}
+  }
+
+  it('opens a route that is made for it, without a caller', async () => {
+    expect(
+      await guarded.callerOf(`Bearer ${METRICS_TOKEN}`, { controller: Metrics }),
+    ).toBeUndefined();
+  });
+
+  it('may be set as a hash in capital letters', async () => {
+    const hash = METRICS_SETTING.METRICS_TOKEN_SHA256.toUpperCase();
+    guarded.reset({ METRICS_TOKEN_SHA256: hash });
+    expect(
+      await guarded.callerOf(`Bearer ${METRICS_TOKEN}`, { controller: Metrics }),
+    ).toBeUndefined();
+  });
+
+  it('opens no other route', async () => {
+    expect(await guarded.callerOf(`Bearer ${METRICS_TOKEN}`)).toMatchObject(INVALID);
+  });
+
+  it('does not close its route for other valid tokens', async () => {
+    expect(await guarded.callerOf(`Bearer ${guarded.token}`, { controller: Metrics })).toEqual(
+      GARDENER,
+    );
+  });
+
+  it.each([
+    ['no token', undefined, MISSING],
+    ['another token', 'Bearer scrape-you', INVALID],
+  ])('is not replaced by %s', async (_kind, header, refusal) => {
+    expect(await guarded.callerOf(header, { controller: Metrics })).toMatchObject(refusal);
+  });
+
+  it('does not exist unless its hash is set', async () => {
+    guarded.reset({ METRICS_TOKEN_SHA256: '' });
+    const refusal = await guarded.callerOf(`Bearer ${METRICS_TOKEN}`, { controller: Metrics });
+    expect(refusal).toMatchObject(INVALID);
   });
 });

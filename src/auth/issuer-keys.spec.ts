@@ -185,7 +185,7 @@ describe('the keys of an issuer', () => {
     expect(issuer.requests).toBe(before + 2);
   });
 
-  it('are used for five minutes: then one that was withdrawn is not accepted any more', async () => {
+  it('are used for five minutes, to the millisecond, although one was withdrawn', async () => {
     const withdrawn = headerOf(issuer);
     await findKey();
     const before = issuer.requests;
@@ -223,7 +223,7 @@ describe('the keys of an issuer', () => {
     },
   );
 
-  it('are used longer while the issuer cannot be reached; whether another key exists is then unknown', async () => {
+  it('say nothing about an unknown key while the issuer cannot be reached, and are used longer', async () => {
     await findKey();
     issuer.setDown(true);
     await advance(MAX_AGE_MS);

@@ -1,5 +1,5 @@
 import { extname } from 'node:path';
-import { PLANT_FIELDS } from '../plants/plant-fields.js';
+import { PLANT_FIELDS, TEXT_FIELDS } from '../plants/plant-fields.js';
 import { UsageError } from './command-error.js';
 
 /** How plants are written by `plants export` and read by `plants load`. */
@@ -13,11 +13,9 @@ export interface PlantFormat {
   readonly isCsv: boolean;
 }
 
-const TEXTS = PLANT_FIELDS.filter((field) => field !== 'id');
-
 /** `concat` leaves out what is NULL: a text that the plant lacks. */
 const JSON_LINE = `
-  concat('{"id":', id, ${TEXTS.map((field) => `',"${field}":' || to_json(${field})::text`).join(', ')}, '}')`;
+  concat('{"id":', id, ${TEXT_FIELDS.map((field) => `',"${field}":' || to_json(${field})::text`).join(', ')}, '}')`;
 
 export const FORMATS = {
   /** See `isLeftOut` for a plant without a tag. */

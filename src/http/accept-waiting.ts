@@ -1,3 +1,4 @@
+// For clients that connect in the moment of a stop, as in a rolling update.
 import type { Server } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
@@ -5,8 +6,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 const BACKLOG = 511;
 
 /**
- * For clients that connect in the moment of a stop, as in a rolling update: accepts the connections in the queue of the
- * operating system, which would reset them when the server closes. Node accepts one connection in each turn of the event loop.
+ * Accepts the connections in the queue of the operating system, which would reset them when the server closes. Node accepts one
+ * connection in each turn of the event loop.
  */
 export async function acceptWaiting(server: Server): Promise<void> {
   let hasAccepted = true;

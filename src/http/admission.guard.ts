@@ -1,3 +1,4 @@
+// For the clients of an overloaded service: they get 503 at once, and can try again.
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { Response } from 'express';
 import { Gauge, Registry } from 'prom-client';
@@ -31,8 +32,8 @@ export class PendingRequests {
 }
 
 /**
- * For the clients of an overloaded service: refuses a request, before its body is read, when too many are in flight. In a queue
- * without a limit, every client would wait until its timeout.
+ * Refuses a request, before its body is read, when too many are in flight. In a queue without a limit, every client would wait
+ * until its timeout.
  */
 @Injectable()
 export class AdmissionGuard implements CanActivate {

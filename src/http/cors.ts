@@ -1,3 +1,4 @@
+// For browsers with a page of another origin.
 import cors from 'cors';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { METHODS } from './methods.js';
@@ -6,7 +7,7 @@ import { METHODS } from './methods.js';
 const MAX_AGE_SECONDS = 7200;
 
 /**
- * For browsers: a middleware that lets pages of other origins read the responses, errors included.
+ * A middleware that lets pages of other origins read the responses, errors included.
  *
  * @param origins as browsers send them in `Origin`, or `*` for all
  */

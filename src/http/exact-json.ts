@@ -1,3 +1,4 @@
+// For clients with ids beyond 2^53.
 import { toInt64OfNumber } from './int64.js';
 
 /** A JSON value, in which an int64 is a bigint. */
@@ -13,9 +14,9 @@ export class JsonError extends Error {
 }
 
 /**
- * For clients with ids beyond 2^53: parses JSON (RFC 8259) without loss. `JSON.parse` rounds numbers, and drops the first of two
- * fields with one name. A number whose exact value is an integer from -2^63 to 2^63-1 becomes a bigint in every notation (`5`, `5.0`, `50e-1`);
- * every other number becomes a number.
+ * Parses JSON (RFC 8259) without loss. `JSON.parse` rounds numbers, and drops the first of two fields with one name. A number
+ * whose exact value is an integer from -2^63 to 2^63-1 becomes a bigint in every notation (`5`, `5.0`, `50e-1`); every other
+ * number becomes a number.
  *
  * @throws JsonError on a syntax error, a repeated field name at any depth, or too deep nesting
  */

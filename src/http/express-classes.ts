@@ -1,9 +1,10 @@
+// For all clients of a busy service: their requests take less time.
 import { IncomingMessage, ServerResponse, type ServerOptions } from 'node:http';
 import type { Application } from 'express';
 
 /**
- * For speed: classes whose instances already have the prototypes that Express gives to requests and responses. Otherwise Express
- * changes the prototype of every request and response, and V8 treats them as slow objects from then on.
+ * Classes whose instances already have the prototypes that Express gives to requests and responses. Otherwise Express changes
+ * the prototype of every request and response, and V8 treats them as slow objects from then on.
  */
 export function classesOf(
   app: Application,

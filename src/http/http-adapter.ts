@@ -1,3 +1,4 @@
+// For every client, also one that Node or Express would refuse with an empty or an HTML response, or keep for ever.
 import { createServer } from 'node:http';
 import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
@@ -15,7 +16,7 @@ import { BODY_LIMIT_SETTING } from './read-body.js';
 /** How often Node looks for requests that exceed their timeouts. */
 const TIMEOUT_CHECK_INTERVAL_MS = 500;
 
-/** Nest's Express adapter with exact routes, and an Error for everything that Node and Express refuse by themselves. */
+/** Nest's Express adapter with exact routes, time limits, and an Error for everything that is refused. */
 export class HttpAdapter extends ExpressAdapter {
   constructor(private readonly config: Config['http']) {
     super(strictExpress(config));

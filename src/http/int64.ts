@@ -1,3 +1,5 @@
+// For clients whose ids have up to 64 bits, which numbers of JavaScript would round.
+
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
 const INT64_DIGITS = 19;

@@ -1,3 +1,4 @@
+// For clients that create plants: no digit and no character of their JSON is lost.
 import { isUtf8 } from 'node:buffer';
 import { createParamDecorator, type ExecutionContext, type Type } from '@nestjs/common';
 import type { Request, Response } from 'express';
@@ -10,7 +11,7 @@ import { announcesBody, readBody } from './read-body.js';
 import { validate } from './validate.js';
 
 /**
- * The JSON body of the request, read without loss and validated as a DTO: `@JsonBody(NewThing)`. Body parsers run before
+ * The JSON body of the request, validated as a DTO: `@JsonBody(NewThing)`. Body parsers run before
  * the guard; this decorator runs after it, so that the service reads no body without a token. The reasons for this
  * instead of a pipe: docs/decisions/0010-validation-without-a-pipe.md.
  *

@@ -69,7 +69,7 @@ describe('a service that drains', () => {
     expect(connection()).toBe('close');
   });
 
-  it('is not ready', () => {
+  it('has 50302 as the reason why it is not ready', () => {
     lifecycle.drain();
     expect(() => lifecycle.refuseUnlessServing()).toThrow(SHUTTING_DOWN);
   });
@@ -102,7 +102,7 @@ describe('a service that stops', () => {
     expect(lifecycle['latest'].size).toBe(0);
   });
 
-  it('is not ready', () => {
+  it('has 50302 as the reason why it is not ready', () => {
     lifecycle.stop();
     expect(() => lifecycle.refuseUnlessServing()).toThrow(SHUTTING_DOWN);
   });

@@ -1,3 +1,4 @@
+// For the clients of a service that stops, which keep their connections: they are told to send their next request elsewhere.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Injectable } from '@nestjs/common';
@@ -11,7 +12,7 @@ import { whenClosed } from './when-closed.js';
  */
 type Phase = 'serving' | 'draining' | 'stopping';
 
-/** For the clients of a service that stops, which keep their connections: tells them to send their next request elsewhere. */
+/** Knows the requests in flight, and refuses them and later ones when the service stops. */
 @Injectable()
 export class LifecycleService {
   private phase: Phase = 'serving';

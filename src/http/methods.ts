@@ -1,2 +1,2 @@
-/** The methods of all routes. Pages of allowed origins may use them, and the metrics name them. */
+/** For browsers and operators: the methods of all routes, which pages of allowed origins may use, and which metrics name. */
 export const METHODS = ['GET', 'HEAD', 'POST'];

@@ -1,3 +1,4 @@
+// For clients that pipeline, as load generators do and undici can, and for hostile ones.
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Application, NextFunction, Request, Response } from 'express';
@@ -32,9 +33,8 @@ export function connectionOf(socket: Socket): Connection | undefined {
 }
 
 /**
- * For clients that pipeline, as load generators do and undici can, and for hostile ones: handles the requests of one connection
- * one after the other. Node would start them all at once. If the connection then closed, a waiting response would never emit
- * `close`, and the resources of its request would not be released.
+ * Handles the requests of one connection one after the other. Node would start them all at once. If the connection then closed,
+ * a waiting response would never emit `close`, and the resources of its request would not be released.
  */
 export function handleInTurn(app: Application, server: Server): RequestListener {
   return (incoming, outgoing) => {

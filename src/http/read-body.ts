@@ -1,3 +1,5 @@
+// For clients that send their body with its header in one packet, as nearly all do, or later and in chunks, as Go and fetch
+// send a stream.
 import type { Request, Response } from 'express';
 import { ErrorCode } from '../errors/error-codes.js';
 import { connectionClosed, ServiceError } from '../errors/service-error.js';
@@ -7,8 +9,7 @@ import { whenClosed } from './when-closed.js';
 export const BODY_LIMIT_SETTING = 'body limit';
 
 /**
- * Reads the body of a request. Nearly all clients send a plant in one packet with its header: it has arrived already, and is
- * read without listeners and without a promise. A large body, or one in chunks as Go and fetch send a stream, arrives later.
+ * Reads the body of a request. One that has arrived already is read without listeners and without a promise.
  *
  * @throws ServiceError bodyTooLarge as soon as more than `BODY_LIMIT` is announced or has arrived; connectionClosed
  */

@@ -1,3 +1,4 @@
+// For scripts that write HTTP by hand, and for clients that compress on the way.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
@@ -6,9 +7,9 @@ import { ServiceError } from '../errors/service-error.js';
 const HOST = /^(\[[0-9a-f:.]+\]|[\w.~!$&'()*+;=%-]*)(:\d*)?$/i;
 
 /**
- * For scripts that write HTTP by hand, and for clients that compress on the way: a middleware that refuses requests which Node
- * accepts although RFC 9112 forbids them. These are HTTP/1.1 without a valid Host (section 3.2), and a body in a transfer coding
- * other than chunked, whose bytes would be taken for JSON (section 6.1).
+ * A middleware that refuses requests which Node accepts although RFC 9112 forbids them. These are HTTP/1.1 without a valid Host
+ * (section 3.2), another version, whose client would not understand the response, and a body in a transfer coding other than
+ * chunked, whose bytes would be taken for JSON (section 6.1).
  */
 export function refuseBadRequest(
   request: IncomingMessage,

@@ -1,3 +1,4 @@
+// For operators, who see in log, metrics and traces what each client got.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Inject, Injectable } from '@nestjs/common';
@@ -30,7 +31,7 @@ const MAX_PATH_LENGTH = 100;
 /** An id of any other form could break a log entry or fill a disk. */
 const WELL_FORMED_ID = /^[\w.:-]{1,128}$/;
 
-/** For operators: logs, measures and traces every request once, when its response is closed. */
+/** Logs, measures and traces every request once, when its response is closed. */
 @Injectable()
 export class RequestObserver {
   private readonly durations: Histogram<'route' | 'method' | 'status'>;

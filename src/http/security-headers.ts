@@ -1,11 +1,12 @@
+// For browsers that show Swagger UI, into which people write their tokens.
 import type { RequestHandler } from 'express';
 import helmet, { xContentTypeOptions } from 'helmet';
 
-/** For browsers: a middleware that makes them trust the Content-Type of a response. */
+/** A middleware that makes browsers trust the Content-Type of a response. */
 export const noSniff = xContentTypeOptions();
 
 /**
- * A middleware that sets the header fields with which a browser shows Swagger UI safely.
+ * A middleware that sets the header fields with which a browser shows the page safely.
  *
  * @param baseUrl the address that requests from the page go to, if it is not the page's own
  */

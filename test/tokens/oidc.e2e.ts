@@ -116,9 +116,28 @@ describe('an identity provider', () => {
     expect(issuer.requests).toBe(before);
   });
 
-  it('may change its key: the next token is accepted', async () => {
+  const FIVE_MINUTES = 5 * 60_000;
+  const signForAnHour = () => issuer.sign({ exp: Math.floor(Date.now() / 1000) + 3600 });
+
+  it('may change its key: the next token is accepted, and after five minutes none of the former key', async () => {
+    const former = await signForAnHour();
     await rotateKey();
-    expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
+    expect(await postWith(former)).toMatchObject({ status: 200 });
+    const next = await signForAnHour();
+    expect(await postWith(next)).toMatchObject({ status: 200 });
+    await advance(FIVE_MINUTES);
+    expect(await postWith(next)).toMatchObject({ status: 200 });
+    await advance(1000);
+    expect(await postWith(former)).toMatchObject({ status: 401, body: { error: 40101 } });
+  });
+
+  it('that is down for longer than five minutes: its tokens still work', async () => {
+    const token = await signForAnHour();
+    expect(await postWith(token)).toMatchObject({ status: 200 });
+    issuer.setDown(true);
+    await advance(2 * FIVE_MINUTES);
+    expect(await postWith(token)).toMatchObject({ status: 200 });
+    issuer.setDown(false);
   });
 });
 

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { generateAccessToken } from '../../src/auth/access-token.js';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { holdClock } from '../setup/time/clock.js';
-import { AUDIENCE, startIssuer, type Issuer } from './issuer.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 
@@ -67,47 +66,5 @@ describe('the last use of a token, when it cannot be written', () => {
     expect(await service.post(PLANT)).toMatchObject({ status: 200 });
     await until(async () => (await lastUse()) !== null);
     expect(warn).toHaveBeenCalledTimes(1);
-  });
-});
-
-describe('the cached keys of an identity provider', () => {
-  let issuer: Issuer;
-  let service: TestService;
-  const advance = holdClock();
-
-  beforeAll(async () => {
-    issuer = await startIssuer();
-    service = await startService({ OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE });
-  });
-  afterAll(async () => {
-    await issuer.close();
-    await service.close();
-  });
-
-  const FIVE_MINUTES = 5 * 60_000;
-  const sign = () => issuer.sign({ exp: Math.floor(Date.now() / 1000) + 3600 });
-  const postWith = (token: string) => service.post(PLANT, { authorization: `Bearer ${token}` });
-
-  it('are used for five minutes: then a key that was withdrawn is not accepted any more', async () => {
-    const token = await sign();
-    expect(await postWith(token)).toMatchObject({ status: 200 });
-    const before = issuer.requests;
-    await issuer.rotateKey();
-    await advance(FIVE_MINUTES - 1);
-    expect(await postWith(token)).toMatchObject({ status: 200 });
-    expect(issuer.requests).toBe(before);
-    // The verdict of the last request is used for four seconds.
-    await advance(4000);
-    expect(await postWith(token)).toMatchObject({ status: 401, body: { error: 40101 } });
-    expect(issuer.requests).toBeGreaterThan(before);
-    expect(await postWith(await sign())).toMatchObject({ status: 200 });
-  });
-
-  it('are used longer while the provider cannot be reached', async () => {
-    const token = await sign();
-    expect(await postWith(token)).toMatchObject({ status: 200 });
-    issuer.setDown(true);
-    await advance(2 * FIVE_MINUTES);
-    expect(await postWith(token)).toMatchObject({ status: 200 });
   });
 });

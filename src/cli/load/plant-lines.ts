@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream';
 import { CsvError, parse, type InfoRecord, type Options } from 'csv-parse';
 import { parseInt64 } from '../../http/int64.js';
-import { PLANT_FIELDS } from '../../plants/plant-fields.js';
+import { PLANT_FIELDS, REQUIRED_FIELDS, TEXT_FIELDS } from '../../plants/plant-fields.js';
 import { CommandError } from '../command-error.js';
 import { isLeftOut } from '../plant-format.js';
 import { readWholeLines } from './whole-lines.js';
@@ -120,14 +120,13 @@ async function* readCsv(
 }
 
 const COLUMNS: readonly string[] = PLANT_FIELDS;
-const REQUIRED = ['id', 'name'];
-const OPTIONAL = COLUMNS.filter((column) => !REQUIRED.includes(column));
+const OPTIONAL = COLUMNS.filter((column) => !REQUIRED_FIELDS.includes(column));
 
 /** An unknown column is refused: it may be a mistyped `tag`, and a plant that is stored without its tag stays so. */
 function checkHeader(header: string[]): string[] {
   const isKnown = header.every((name) => COLUMNS.includes(name));
   const isUnique = new Set(header).size === header.length;
-  if (!isKnown || !isUnique || !REQUIRED.every((name) => header.includes(name))) {
+  if (!isKnown || !isUnique || !REQUIRED_FIELDS.every((name) => header.includes(name))) {
     throw noHeader(header);
   }
   return header;
@@ -155,7 +154,9 @@ function readRow(header: string[], values: Values): Pick<PlantLine, 'json' | 'pr
       problem: `The id ${shown} is not a 64-bit integer in digits without leading zeros. Spreadsheets change long ids.`,
     };
   }
-  const optional = OPTIONAL.map((column) => [column, valueOf(column) ?? undefined] as const);
-  const rest = { name: valueOf('name') ?? '', ...Object.fromEntries(optional) };
-  return { json: `{"id":${id},${JSON.stringify(rest).slice(1)}` };
+  const texts = TEXT_FIELDS.map((column) => {
+    const missing = REQUIRED_FIELDS.includes(column) ? '' : undefined;
+    return [column, valueOf(column) ?? missing] as const;
+  });
+  return { json: `{"id":${id},${JSON.stringify(Object.fromEntries(texts)).slice(1)}` };
 }
