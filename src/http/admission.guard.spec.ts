@@ -90,7 +90,7 @@ describe('the limit of requests in flight', () => {
     admit(first);
     expect(await registry.metrics()).toBe(
       [
-        '# HELP plant_store_pending_requests Plants in flight: requests between the check of their token and their response.',
+        '# HELP plant_store_pending_requests Requests in flight to operations: those between the check of their token and their response.',
         '# TYPE plant_store_pending_requests gauge',
         'plant_store_pending_requests 1',
         '',
