@@ -8,7 +8,7 @@ import {
   startReceiver,
   type Exchange,
   type Receiver,
-} from '../../test/http/receiver.js';
+} from '../../test/setup/http/receiver.js';
 import { readConfig } from '../config/config.js';
 import { ConfigModule } from '../config/config.module.js';
 import { ErrorCode } from '../errors/error-codes.js';

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { holdClock } from '../../test/setup/time/clock.js';
 import { openConnection } from '../../test/setup/http/raw-http.js';
-import { requestBytes, startReceiver, type Receiver } from '../../test/http/receiver.js';
+import { requestBytes, startReceiver, type Receiver } from '../../test/setup/http/receiver.js';
 import { internal, invalidHttp, overloaded } from '../errors/service-error.js';
 import { RequestObserver, sendUnparsed } from './request-observer.js';
 import { whenClosed } from './when-closed.js';

@@ -16,7 +16,7 @@ import { postPlant } from '../setup/http/post-plant.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
 import { ROOT, runCommand, runProgram } from '../setup/service/command.js';
-import { makeDataDir, removeDataDir } from '../embedded/data-dir.js';
+import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
 import type { StoredPlant } from '../setup/database/stored-plants.js';
 import { OPTIONAL_FIELDS } from '../setup/model/plant.js';
 import { startService, type TestService } from '../setup/service/service.js';

@@ -8,7 +8,7 @@ import { mountSmallDisk, type SmallDisk } from '../setup/service/disk.js';
 import { postPlant } from '../setup/http/post-plant.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { COMPILE_CACHE, NODE_OPTION, ROOT, runBefore } from '../setup/service/command.js';
-import { makeDataDir } from '../embedded/data-dir.js';
+import { makeDataDir } from '../setup/service/data-dir.js';
 import { METRICS_SETTING, metricAt } from '../setup/service/metrics.js';
 import { findFreePorts } from '../setup/service/ports.js';
 import { childrenOf } from '../setup/service/processes.js';
