@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ticks } from '../test/setup/svg.js';
+import { ticks } from '../test/setup/chart/svg.js';
 import { drawChart, logTicks } from './chart.js';
 import type { Summary } from './results.js';
 

@@ -4,7 +4,7 @@ import {
   svgDocument,
   svgText as text,
   ticks,
-} from '../test/setup/svg.js';
+} from '../test/setup/chart/svg.js';
 import { LABELS, type ContenderName, type Summary } from './results.js';
 
 const WIDTH = 880;

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
+import { MIGRATION_NAMES } from '../../test/setup/database/migrations.js';
 import { startScriptedPostgres, type Script } from '../../test/setup/database/scripted-postgres.js';
 import { readConfig } from '../config/config.js';
 import { databaseOptions } from './database-options.js';
@@ -40,10 +41,7 @@ describe('the options for migrations', () => {
       installExtensions: false,
       logging: false,
     });
-    expect((migrations as { name: string }[]).map(({ name }) => name)).toEqual([
-      'CreatePlants1763600000000',
-      'CreateAccessTokens1763600100000',
-    ]);
+    expect((migrations as { name: string }[]).map(({ name }) => name)).toEqual(MIGRATION_NAMES);
   });
 
   it('use the client of pg for one server, and one that finds the primary for several', () => {

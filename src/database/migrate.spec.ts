@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { emptyDatabase, LOCK, stepsOf } from '../../test/database/empty-database-script.js';
+import { MIGRATION_NAMES, MIGRATIONS } from '../../test/setup/database/migrations.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import {
   openScriptedPostgres,
@@ -30,25 +31,17 @@ const configFor = () => ({ ...readConfig({}).database, url: server.url });
 const LIMIT_MS = 60_000;
 
 describe('migrate', () => {
-  const MIGRATIONS = [
-    'CREATE TABLE plants',
-    'INSERT INTO "migrations',
-    'CREATE TABLE access_tokens',
-    'INSERT INTO "migrations',
-  ];
+  const STEPS = MIGRATIONS.flatMap(({ steps }) => [...steps, 'INSERT INTO "migrations']);
 
   it('runs all migrations in one transaction, which has the lock', async () => {
     await start(emptyDatabase());
-    expect(await migrate(configFor(), log, LIMIT_MS)).toEqual([
-      'CreatePlants1763600000000',
-      'CreateAccessTokens1763600100000',
-    ]);
+    expect(await migrate(configFor(), log, LIMIT_MS)).toEqual(MIGRATION_NAMES);
     const guarded = stepsOf(server).slice(stepsOf(server).lastIndexOf('BEGIN'));
     expect(guarded.filter((step) => step !== 'CREATE TABLE "migrations')).toEqual([
       'BEGIN',
       'SAVEPOINT before_lock',
       'lock',
-      ...MIGRATIONS,
+      ...STEPS,
       'COMMIT',
     ]);
     expect(messages).toEqual([]);
@@ -75,8 +68,11 @@ describe('migrate', () => {
   });
 
   it('takes no lock and changes nothing if all migrations have run', async () => {
-    const names = ['CreatePlants1763600000000', 'CreateAccessTokens1763600100000'];
-    const rows = names.map((name, i) => ({ id: i + 1, timestamp: name.slice(-13), name }));
+    const rows = MIGRATION_NAMES.map((name, i) => ({
+      id: i + 1,
+      timestamp: name.slice(-13),
+      name,
+    }));
     await start({
       run({ text }) {
         if (text === 'SHOW server_encoding') return { rows: [{ server_encoding: 'UTF8' }] };
@@ -92,9 +88,9 @@ describe('migrate', () => {
     'goes on with a warning where the database has no such lock (%s)',
     async (code) => {
       await start(emptyDatabase({ [LOCK]: () => ({ error: { code, message: 'no locks here' } }) }));
-      expect(await migrate(configFor(), log, LIMIT_MS)).toHaveLength(MIGRATIONS.length / 2);
+      expect(await migrate(configFor(), log, LIMIT_MS)).toEqual(MIGRATION_NAMES);
       expect(stepsOf(server)).toEqual(
-        expect.arrayContaining(['lock', 'ROLLBACK TO SAVEPOINT before_lock', ...MIGRATIONS]),
+        expect.arrayContaining(['lock', 'ROLLBACK TO SAVEPOINT before_lock', ...STEPS]),
       );
       expect(messages).toEqual([
         'The database has no advisory locks, so nothing keeps two migrations apart: run one at a time, ' +

@@ -2,7 +2,7 @@ import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { makeDataDir, removeDataDir } from '../../test/embedded/data-dir.js';
+import { makeDataDir, removeDataDir } from '../../test/setup/service/data-dir.js';
 import { readConfig } from '../config/config.js';
 import { DataDirInUseError } from './embedded/embedded-postgres.js';
 import { joinDatabase, openDatabase, type OpenDatabase } from './open-database.js';

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { CHUNKED, requestBytes, startReceiver, type Receiver } from '../../test/http/receiver.js';
+import {
+  CHUNKED,
+  requestBytes,
+  startReceiver,
+  type Receiver,
+} from '../../test/setup/http/receiver.js';
 import { sendError } from './send-error.js';
 import { overloaded } from './service-error.js';
 

@@ -8,7 +8,7 @@ import {
   startReceiver,
   type Exchange,
   type Receiver,
-} from '../../test/http/receiver.js';
+} from '../../test/setup/http/receiver.js';
 import { readConfig } from '../config/config.js';
 import { ConfigModule } from '../config/config.module.js';
 import { ErrorCode } from '../errors/error-codes.js';
@@ -90,7 +90,7 @@ describe('the limit of requests in flight', () => {
     admit(first);
     expect(await registry.metrics()).toBe(
       [
-        '# HELP plant_store_pending_requests Plants in flight: requests between the check of their token and their response.',
+        '# HELP plant_store_pending_requests Requests in flight to operations: those between the check of their token and their response.',
         '# TYPE plant_store_pending_requests gauge',
         'plant_store_pending_requests 1',
         '',

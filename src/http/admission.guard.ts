@@ -17,7 +17,7 @@ export class PendingRequests {
   ) {
     const gauge: Gauge = new Gauge({
       name: 'plant_store_pending_requests',
-      help: 'Plants in flight: requests between the check of their token and their response.',
+      help: 'Requests in flight to operations: those between the check of their token and their response.',
       registers: [registry],
       collect: () => gauge.set(this.count),
     });

@@ -11,7 +11,7 @@ import {
   startReceiver,
   type Exchange,
   type Receiver,
-} from '../../test/http/receiver.js';
+} from '../../test/setup/http/receiver.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { JsonBody, parseBody } from './json-body.js';

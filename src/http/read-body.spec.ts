@@ -8,7 +8,7 @@ import {
   startReceiver,
   type Exchange,
   type Receiver,
-} from '../../test/http/receiver.js';
+} from '../../test/setup/http/receiver.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { announcesBody, BODY_LIMIT_SETTING, readBody } from './read-body.js';

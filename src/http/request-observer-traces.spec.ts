@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { requestBytes, startReceiver, type Receiver } from '../../test/http/receiver.js';
-import { startCollector, type Collector } from '../../test/operations/collector.js';
+import { requestBytes, startReceiver, type Receiver } from '../../test/setup/http/receiver.js';
+import { startCollector, type Collector } from '../../test/setup/http/collector.js';
 import { inSpan, startTracing } from '../tracing/tracing.js';
 import { RequestObserver } from './request-observer.js';
 import { whenClosed } from './when-closed.js';

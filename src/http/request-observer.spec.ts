@@ -9,7 +9,7 @@ import {
   startReceiver,
   type Exchange,
   type Receiver,
-} from '../../test/http/receiver.js';
+} from '../../test/setup/http/receiver.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { sendError } from '../errors/send-error.js';
 import {

@@ -2,8 +2,10 @@ import { applyDecorators } from '@nestjs/common';
 import { databaseUnavailable } from '../database/run-statement.js';
 import {
   internal,
+  invalidHttp,
   issuerUnavailable,
   overloaded,
+  type ServiceError,
   shuttingDown,
   tokenInvalid,
   tokenMissing,
@@ -12,9 +14,17 @@ import {
 import { errorResponse } from '../openapi/error-response.js';
 import { headers } from '../openapi/headers.js';
 
-/** The errors of every operation that takes a token and uses the database. */
-export function CommonResponses(): MethodDecorator {
+/**
+ * The errors of every operation that takes a token and uses the database.
+ *
+ * @param badRequests the examples of 400, besides that of malformed HTTP, which may be a request to any operation
+ */
+export function CommonResponses(...badRequests: ServiceError[]): MethodDecorator {
   return applyDecorators(
+    errorResponse(400, 'The request failed', headers('X-Request-Id'), [
+      invalidHttp(),
+      ...badRequests,
+    ]),
     errorResponse(
       401,
       'The bearer token is missing or not valid',

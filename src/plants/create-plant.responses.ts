@@ -1,11 +1,10 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiOkResponse } from '@nestjs/swagger';
-import { invalidHttp } from '../errors/service-error.js';
 import { parseBody } from '../http/json-body.js';
 import { checkMediaType } from '../http/media-type.js';
 import { bodyTooLarge } from '../http/read-body.js';
 import { validate } from '../http/validate.js';
-import { errorOf, errorResponse } from '../openapi/error-response.js';
+import { errorOf } from '../openapi/error-response.js';
 import { headers } from '../openapi/headers.js';
 import { CommonResponses } from './common.responses.js';
 import { NewPlant, Plant } from './dto/plant.js';
@@ -19,15 +18,13 @@ export function CreatePlantResponses(): MethodDecorator {
       description: 'The plant is stored',
       headers: headers('X-Request-Id'),
     }),
-    errorResponse(400, 'The request failed', headers('X-Request-Id'), [
-      invalidHttp(),
+    CommonResponses(
       errorOf(() => parseBody(Buffer.from(''))),
       errorOf(() => checkMediaType({ headers: { 'content-type': 'text/plain' } })),
       bodyTooLarge(64 * 1024),
       errorOf(() => parseBody(Buffer.from('{"id": 1, "id": 2}'))),
       errorOf(() => validate({ name: 5n }, NewPlant)),
       idTaken(1649503004888048n),
-    ]),
-    CommonResponses(),
+    ),
   );
 }

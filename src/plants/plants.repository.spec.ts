@@ -29,7 +29,7 @@ describe('the statement that inserts plants', () => {
       const all = [...plants(1n, 2n), { id: 3n, name: 'd', tag: 'e' }];
       expect(await database.plants.insert(all, areInShard)).toEqual([1n, 3n]);
       expect(await database.stored()).toEqual([
-        { id: '1', name: 'plant 1', tag: null },
+        { id: '1', name: 'plant 1' },
         { id: '2', name: 'b', tag: 'c' },
         { id: '3', name: 'd', tag: 'e' },
       ]);
@@ -49,7 +49,7 @@ describe('the statement that inserts plants', () => {
       );
       expect(await database.stored()).toEqual([
         { id: '1', name: 'a', tag: '' },
-        { id: '2', name: 'b', tag: null },
+        { id: '2', name: 'b' },
         { id: '3', name: 'c', tag: '' },
       ]);
     },

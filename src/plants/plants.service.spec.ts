@@ -42,8 +42,8 @@ describe('creating plants', () => {
       await create({ id: max, name: 'a', tag: 'b' }, { id: 2n, name: '' }, { id: min, name: 'c' }),
     ).toStrictEqual([{ name: 'a', tag: 'b' }, { name: '' }, { name: 'c' }]);
     expect(await database.stored()).toEqual([
-      { id: String(min), name: 'c', tag: null },
-      { id: '2', name: '', tag: null },
+      { id: String(min), name: 'c' },
+      { id: '2', name: '' },
       { id: String(max), name: 'a', tag: 'b' },
     ]);
     expect(await outcomes()).toEqual({ created: 3 });
@@ -87,9 +87,9 @@ describe('creating plants', () => {
       { name: 'c' },
     ]);
     expect(await database.stored()).toEqual([
-      { id: String(next), name: 'c', tag: null },
-      { id: String(even), name: 'a', tag: null },
-      { id: String(odd), name: 'b', tag: null },
+      { id: String(next), name: 'c' },
+      { id: String(even), name: 'a' },
+      { id: String(odd), name: 'b' },
     ]);
     expect(await outcomes()).toEqual({ created: 3, repeated: 1 });
     const [error] = await create({ id: odd, name: 'x' });
@@ -121,7 +121,7 @@ describe('creating plants', () => {
     ).toEqual([a, REFUSED, { name: 'c' }, a, REFUSED]);
     expect(await database.stored()).toEqual([
       { id: '1', ...a },
-      { id: '2', name: 'c', tag: null },
+      { id: '2', name: 'c' },
     ]);
     expect(await outcomes()).toEqual({ created: 2, repeated: 1, refused: 2 });
   });

@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { globalErrorHandler } from '@opentelemetry/core';
 import { pino } from 'pino';
-import { startCollector, type Collector } from '../../test/operations/collector.js';
+import { startCollector, type Collector } from '../../test/setup/http/collector.js';
 import { importWithGlobalTimers } from '../../test/setup/time/held-waits.js';
 import { openServer } from '../../test/setup/http/open-server.js';
 import { useResources } from '../../test/setup/jest/resources.js';

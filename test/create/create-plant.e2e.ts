@@ -23,7 +23,7 @@ describe('POST /plants stores a plant exactly', () => {
   it('responds without a tag if none was sent', async () => {
     const response = await service.post('{"id": 1, "name": "Acer rubrum"}');
     expect(response.body).toEqual({ name: 'Acer rubrum' });
-    expect(await service.storedPlants()).toEqual([{ id: '1', name: 'Acer rubrum', tag: null }]);
+    expect(await service.storedPlants()).toEqual([{ id: '1', name: 'Acer rubrum' }]);
   });
 
   it.each([
@@ -40,7 +40,7 @@ describe('POST /plants stores a plant exactly', () => {
   ])('keeps the id %s exactly', async (sent, stored) => {
     const response = await service.post(`{"id": ${sent}, "name": "Acer"}`);
     expect(response.status).toBe(200);
-    expect(await service.storedPlants()).toEqual([{ id: stored, name: 'Acer', tag: null }]);
+    expect(await service.storedPlants()).toEqual([{ id: stored, name: 'Acer' }]);
   });
 
   it.each([
@@ -83,7 +83,7 @@ describe('POST /plants stores a plant exactly', () => {
     const response = await service.post(body);
     expect(response.status).toBe(200);
     expect(response.body).toEqual({ name: 'a' });
-    expect(await service.storedPlants()).toEqual([{ id: '1', name: 'a', tag: null }]);
+    expect(await service.storedPlants()).toEqual([{ id: '1', name: 'a' }]);
   });
 
   it('accepts a body in many small pieces', async () => {
@@ -95,7 +95,7 @@ describe('POST /plants stores a plant exactly', () => {
       duplex: 'half',
     });
     expect(response.status).toBe(200);
-    expect(await service.storedPlants()).toEqual([{ id: '1', name: 'é', tag: null }]);
+    expect(await service.storedPlants()).toEqual([{ id: '1', name: 'é' }]);
   });
 
   it('992 real plants, with ids beyond 2^53, are stored exactly, and are unchanged when all are sent again', async () => {
@@ -105,7 +105,7 @@ describe('POST /plants stores a plant exactly', () => {
       .split('\n')
       .slice(1)
       .map((line) => line.split(',') as [string, string, string])
-      .map(([id, name, tag]): StoredPlant => ({ id, name, tag: tag === '' ? null : tag }));
+      .map(([id, name, tag]): StoredPlant => ({ id, name, ...(tag !== '' && { tag }) }));
     expect(plants).toHaveLength(992);
     const byId = plants.toSorted((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
 
@@ -113,10 +113,11 @@ describe('POST /plants stores a plant exactly', () => {
       // A hundred at a time: a busy machine refuses a thousand at once, as it should.
       for (let from = 0; from < plants.length; from += 100) {
         const responses = await Promise.all(
-          plants.slice(from, from + 100).map(({ id, name, tag }) => {
-            const rest = JSON.stringify(tag === null ? { name } : { name, tag }).slice(1);
-            return service.post(`{"id":${id},${rest}`);
-          }),
+          plants
+            .slice(from, from + 100)
+            .map(({ id, ...texts }) =>
+              service.post(`{"id":${id},${JSON.stringify(texts).slice(1)}`),
+            ),
         );
         expect(responses.filter((response) => response.status !== 200)).toEqual([]);
       }

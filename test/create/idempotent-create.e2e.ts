@@ -177,9 +177,9 @@ describe('a database that reports a wrong number of inserted rows', () => {
         ]),
       ).toEqual([400, 200, 400]);
       expect(await service.storedPlants()).toEqual([
-        { id: '1', name: 'a', tag: null },
-        { id: '2', name: 'a', tag: null },
-        { id: '100', name: 'in flight', tag: null },
+        { id: '1', name: 'a' },
+        { id: '2', name: 'a' },
+        { id: '100', name: 'in flight' },
       ]);
     },
   );

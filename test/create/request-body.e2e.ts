@@ -236,7 +236,7 @@ describe('a large body', () => {
     expect(body).toHaveLength(LIMIT);
     const { name } = JSON.parse(body) as { name: string };
     expect(await service.post(body)).toMatchObject({ status: 200, body: { name } });
-    expect(await service.storedPlants()).toEqual([{ id: '1', name, tag: null }]);
+    expect(await service.storedPlants()).toEqual([{ id: '1', name }]);
     expect(await service.post(`${body} `)).toMatchObject({ body: { error: 40003 } });
   });
 
@@ -262,7 +262,7 @@ describe('a large body', () => {
     for (const repeated of ['"id":1', '"x9999":1']) {
       expect(await service.post(`${plant},${repeated}}`)).toMatchObject({ body: { error: 40004 } });
     }
-    expect(await service.storedPlants()).toEqual([{ id: '1', name: 'a', tag: null }]);
+    expect(await service.storedPlants()).toEqual([{ id: '1', name: 'a' }]);
   });
 
   it('is 40004 if it is deeply nested, and the service still works', async () => {

@@ -27,6 +27,9 @@ const RETRY_AFTER_MS = 1000;
 
 const LINE_INTERVAL_MS = 5000;
 
+const EXPECTED_HEADER =
+  'The first line must be the header id,name,tag (in lower case, in any order, separated by commas; tag may be missing), or a plant as JSON.';
+
 const CONVERT =
   'Save the file as UTF-8 (in Excel: "CSV UTF-8"), or convert it from its encoding, such as with: iconv -f';
 
@@ -49,7 +52,7 @@ async function readPlants(file: string): Promise<StoredPlant[]> {
   const lines = (await readFile(file, 'utf8')).trimEnd().split('\n').slice(1);
   return lines
     .map((line) => line.split(',') as [string, string, string])
-    .map(([id, name, tag]): StoredPlant => ({ id, name, tag: tag === '' ? null : tag }))
+    .map(([id, name, tag]): StoredPlant => ({ id, name, ...(tag !== '' && { tag }) }))
     .sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
 }
 
@@ -125,7 +128,7 @@ describe('plants load', () => {
     ].join('\r\n');
     expect(await loadText(csv)).toMatchObject({ exitCode: 0 });
     expect(await service.storedPlants()).toEqual([
-      { id: '-9223372036854775808', name: 'two\nlines', tag: null },
+      { id: '-9223372036854775808', name: 'two\nlines' },
       { id: '0', name: '', tag: '{}' },
       { id: '9007199254740993', name: ' Ácer 🌱\u2028', tag: ' a ' },
       { id: '9223372036854775807', name: 'Acer "Crimson King", red', tag: 'Acer' },
@@ -136,7 +139,7 @@ describe('plants load', () => {
     expect(await loadText('id,name,tag\n1,a,b\r\n2,c,\r\n')).toMatchObject({ exitCode: 0 });
     expect(await service.storedPlants()).toEqual([
       { id: '1', name: 'a', tag: 'b' },
-      { id: '2', name: 'c', tag: null },
+      { id: '2', name: 'c' },
     ]);
   });
 
@@ -144,7 +147,7 @@ describe('plants load', () => {
     expect(await loadText('id,name,tag\n1,a,""\n2,b,\n"3",,"c"\n')).toMatchObject({ exitCode: 0 });
     expect(await service.storedPlants()).toEqual([
       { id: '1', name: 'a', tag: '' },
-      { id: '2', name: 'b', tag: null },
+      { id: '2', name: 'b' },
       { id: '3', name: '', tag: 'c' },
     ]);
   });
@@ -154,7 +157,7 @@ describe('plants load', () => {
       exitCode: 0,
     });
     expect(await service.storedPlants()).toEqual([
-      { id: '1', name: 'a', tag: null },
+      { id: '1', name: 'a' },
       { id: '2', name: '', tag: 'b' },
     ]);
   });
@@ -171,7 +174,7 @@ describe('plants load', () => {
       lines.filter((line) => line !== '').sort(),
     );
     expect(await service.storedPlants()).toEqual([
-      { id: '125', name: 'c', tag: null },
+      { id: '125', name: 'c' },
       { id: '9007199254740993', name: 'Á', tag: 't' },
       { id: '9223372036854775807', name: 'a\u2028b', tag: '' },
     ]);
@@ -404,16 +407,8 @@ describe('plants load', () => {
   it.each<[string, string | Buffer, string]>([
     ['is of another kind', '<html>"a" b</html>\n', 'The first line must be'],
     ['is an array', '[{"id":1,"name":"a"}]', 'The first line must be'],
-    [
-      'has semicolons',
-      'id;name;tag\n1;a;b\n',
-      'The first line must be the header id,name,tag (in lower case, in any order, separated by commas; tag may be missing), or a plant as JSON. It is "id;name;tag".',
-    ],
-    [
-      'has an unknown column',
-      'id,name,Tag\n1,a,b\n',
-      'The first line must be the header id,name,tag (in lower case, in any order, separated by commas; tag may be missing), or a plant as JSON. It is "id,name,Tag".',
-    ],
+    ['has semicolons', 'id;name;tag\n1;a;b\n', `${EXPECTED_HEADER} It is "id;name;tag".`],
+    ['has an unknown column', 'id,name,Tag\n1,a,b\n', `${EXPECTED_HEADER} It is "id,name,Tag".`],
     ['has a column twice', 'id,name,name\n1,a,b\n', 'The first line must be'],
     ['has no names', 'id,tag\n1,a\n', 'The first line must be'],
     ['has a quote before the header', '"\nid,name\n1,a\n', 'The first line must be'],

@@ -10,7 +10,7 @@ import {
   whyNoCitus,
   type CitusCluster,
 } from '../setup/database/citus-cluster.js';
-import { SELECT_PLANTS, type StoredPlant } from '../setup/database/stored-plants.js';
+import { readStoredPlants } from '../setup/database/stored-plants.js';
 import { runCommand } from '../setup/service/command.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { contradictions, send, type Sent } from '../setup/model/history.js';
@@ -158,7 +158,7 @@ onCitus('plants on Citus', () => {
       return new Map(rows.map(({ id, port }) => [id, port]));
     }
 
-    const stored = () => cluster.query<StoredPlant>(SELECT_PLANTS);
+    const stored = () => readStoredPlants(cluster);
     const sendAll = (plants: readonly { id: number; name: string; tag?: string }[]) =>
       Promise.all(plants.map((plant, i) => send(services[i % 2]!, token, plant)));
 

@@ -51,8 +51,8 @@ describe('while the database is away', () => {
       await advance(1000);
       expect(await service.request('/health/ready')).toMatchObject({ status: 200 });
       expect(await service.storedPlants()).toEqual([
-        { id: '1', name: 'a', tag: null },
-        { id: '2', name: 'b', tag: null },
+        { id: '1', name: 'a' },
+        { id: '2', name: 'b' },
       ]);
     },
   );

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { attempt, endAttempts } from '../start/attempts.js';
+import { attempt, endAttempts } from '../setup/service/attempts.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
 
 let server: PostgresServer;

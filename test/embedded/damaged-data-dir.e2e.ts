@@ -16,10 +16,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { mountSmallDisk, type SmallDisk } from '../setup/service/disk.js';
-import { attempt, attemptProgram, endAttempts, reasonOf } from '../start/attempts.js';
+import { attempt, attemptProgram, endAttempts, reasonOf } from '../setup/service/attempts.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { ROOT } from '../setup/service/command.js';
-import { makeCluster, makeDataDir, removeDataDir } from './data-dir.js';
+import { makeCluster, makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
 
 const MAIN = 'dist/main.js';
 const CLI = 'dist/cli.js';

@@ -11,7 +11,7 @@ import { joinDatabase, openDatabase, type OpenDatabase } from '../../src/databas
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { ROOT, runCommand, runProgram, type Command } from '../setup/service/command.js';
-import { makeDataDir, removeDataDir } from './data-dir.js';
+import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
 import { isStored, postPlant } from '../setup/http/post-plant.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
 import { isRunning } from '../setup/service/processes.js';

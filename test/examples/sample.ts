@@ -10,7 +10,7 @@ import { startService, type TestService } from '../setup/service/service.js';
 
 const PLANTS: readonly StoredPlant[] = [
   { id: '-9223372036854775808', name: '"Acer" \\ negundo', tag: 'Acer' },
-  { id: '0', name: 'Acer', tag: null },
+  { id: '0', name: 'Acer' },
   { id: '9007199254740993', name: 'Ácer 🌱', tag: 'a b' },
   { id: '9223372036854775807', name: 'Acer negundo', tag: 'Acer' },
 ];

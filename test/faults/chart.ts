@@ -1,4 +1,4 @@
-import { GRID_COLOR, roundPixels, svgDocument, svgText, ticks } from '../setup/svg.js';
+import { GRID_COLOR, roundPixels, svgDocument, svgText, ticks } from '../setup/chart/svg.js';
 import type { Category, Report } from './report.js';
 import { clock } from './times.js';
 

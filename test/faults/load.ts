@@ -2,6 +2,7 @@ import { startServiceClients } from './clients.js';
 import { History, type Plant } from './history.js';
 import { startPlainClient } from './plain-client.js';
 import type { Rig } from './rig.js';
+import { OPTIONAL_FIELDS, present, recordOf } from '../setup/model/plant.js';
 
 /** After a failure, a client waits this long before its next request. */
 const BACK_OFF_MS = 50;
@@ -36,8 +37,14 @@ export function startClients(
   let serial = 0n;
   const nextPlant = (): Plant => {
     const id = BigInt.asIntN(64, ++serial * ID_STEP).toString();
-    const tag = [undefined, '', `tag ${id} 🌱`][Number(serial % 3n)];
-    return { id, name: `plant ${id}`, ...(tag !== undefined && { tag }) };
+    // All combinations of what the optional fields may be.
+    let rest = serial;
+    const fields = recordOf(OPTIONAL_FIELDS, (field) => {
+      const text = [undefined, '', `${field} ${id} 🌱`][Number(rest % 3n)];
+      rest /= 3n;
+      return text;
+    });
+    return { id, name: `plant ${id}`, ...present(fields) };
   };
   const histories: History[] = [];
   const historyOf = (label: string) => {

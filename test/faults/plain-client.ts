@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
 import type { History, Outcome, Plant } from './history.js';
 import type { Clients } from './clients.js';
 
@@ -7,6 +8,8 @@ const PAUSE_MS = 5;
 
 /** The time limits are those of the service, so that their outages can be compared. */
 const TIMEOUT_MS = 1500;
+
+const INSERT = `INSERT INTO plants (${PLANT_FIELDS.join()}) VALUES (${PLANT_FIELDS.map((_, i) => `$${i + 1}`).join()})`;
 
 /** A failure says nothing about a plain client, for which nothing is promised. */
 const EXPECTED = [200, 0];
@@ -24,10 +27,13 @@ export function startPlainClient(
 ): Clients {
   let isRunning = true;
   let client: pg.Client | undefined;
-  const insert = async ({ id, name, tag }: Plant): Promise<Outcome> => {
+  const insert = async (plant: Plant): Promise<Outcome> => {
     try {
       client ??= await connect(url);
-      await client.query('INSERT INTO plants (id, name, tag) VALUES ($1, $2, $3)', [id, name, tag]);
+      await client.query(
+        INSERT,
+        PLANT_FIELDS.map((field) => plant[field]),
+      );
       return { outcome: 200 };
     } catch (error) {
       void client?.end().catch(() => undefined);

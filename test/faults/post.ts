@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { request, type Agent, type IncomingMessage } from 'node:http';
 import { UndocumentedError } from '../setup/http/documented.js';
 import { readDocumented } from '../setup/http/fetch-documented.js';
+import { TEXT_FIELDS } from '../setup/model/plant.js';
 import { UNDOCUMENTED, type Outcome, type Plant } from './history.js';
 
 /** Longer than any wait of the service, so that a response that takes longer is a fault. */
@@ -37,10 +38,9 @@ export async function post(
 }
 
 /** @param received a body that is as openapi.json says */
-function outcomeOf(status: number, received: string, { name, tag }: Plant): Outcome {
+function outcomeOf(status: number, received: string, plant: Plant): Outcome {
   if (status !== 200) return { outcome: (JSON.parse(received) as { error: number }).error };
-  const expected = JSON.stringify(tag === undefined ? { name } : { name, tag });
-  if (received === expected) return { outcome: 200 };
+  if (received === JSON.stringify(plant, TEXT_FIELDS)) return { outcome: 200 };
   return undocumented(`200 with another plant: ${received}`);
 }
 

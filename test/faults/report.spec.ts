@@ -15,7 +15,7 @@ const FACTS = {
   leftOut: [],
 };
 
-const STORED = [{ id: '1', name: 'a', tag: null }];
+const STORED = [{ id: '1', name: 'a' }];
 
 const sent = (outcome: number, expected = [200], id = '1'): SentRequest => ({
   id,
@@ -75,7 +75,7 @@ describe('the result is not clean when', () => {
   });
 
   it('a row is not what was sent', () => {
-    const report = reportOn([sent(200)], 'kill', [{ id: '1', name: 'b', tag: null }]);
+    const report = reportOn([sent(200)], 'kill', [{ id: '1', name: 'b' }]);
     expect(report.targets[0]).toMatchObject({ missing: 0, wrong: 1 });
     expect(report.problems).toEqual([
       '1: 200, but not stored',

@@ -1,4 +1,4 @@
-import { SELECT_PLANTS, type StoredPlant } from '../setup/database/stored-plants.js';
+import { readStoredPlants } from '../setup/database/stored-plants.js';
 import { setTimeout as delay } from 'node:timers/promises';
 import { generator } from '../setup/model/random.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
@@ -74,7 +74,7 @@ export async function run(
     await untilIdleAt(url).catch((error: Error) => problems.push(error.message));
   }
   tell('compares the rows with the responses');
-  const rows = await rig.query<StoredPlant>(SELECT_PLANTS);
+  const rows = await readStoredPlants(rig);
   const facts = { startedAt, rig: name, seed, environment, settings, duration, leftOut };
   return createReport(facts, faults, load.histories, rows, problems);
 }

@@ -6,7 +6,7 @@ import {
   type Page,
   type Response,
 } from 'playwright-core';
-import { expectDocumented } from '../setup/http/documented.js';
+import { expectDocumented, isDocumented } from '../setup/http/documented.js';
 
 /** Starts Chromium, named by CHROMIUM. */
 export function launchBrowser(args: readonly string[] = []): Promise<Browser> {
@@ -54,18 +54,21 @@ export async function openPage(
   };
 }
 
-/** A page may lie under a prefix, which a proxy removes. */
 async function check(response: Response): Promise<void> {
-  const path = /[^/]*$/.exec(new URL(response.url()).pathname)![0];
+  const { pathname } = new URL(response.url());
   const method = response.request().method();
-  const isPlant = path === 'plants' && method === 'POST';
-  if (!isPlant && response.status() < 400) return;
+  // A page may lie under a prefix, which a proxy removes.
+  const ends = [...pathname.matchAll(/\//g)].map(
+    ({ index }) => `${method} ${pathname.slice(index)}`,
+  );
+  const request = ends.find(isDocumented);
+  if (request === undefined && response.status() < 400) return;
   const headers = await response.allHeaders();
   await expectDocumented({
     status: response.status(),
     header: (name) => headers[name.toLowerCase()] ?? null,
     body: await response.text(),
-    request: `${method} /${path}`,
+    request: request ?? ends.at(-1)!,
   });
 }
 

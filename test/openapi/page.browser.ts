@@ -198,7 +198,6 @@ describe('the page of Swagger UI', () => {
     expect(await service.storedPlants()).toContainEqual({
       id: '9223372036854775807',
       name: 'Quercus',
-      tag: null,
     });
     await close();
   });

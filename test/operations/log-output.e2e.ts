@@ -14,7 +14,7 @@ import {
   runBefore,
   runCommand,
 } from '../setup/service/command.js';
-import { makeDataDir } from '../embedded/data-dir.js';
+import { makeDataDir } from '../setup/service/data-dir.js';
 import { METRICS_SETTING, metricAt } from '../setup/service/metrics.js';
 import { findFreePorts } from '../setup/service/ports.js';
 import { childrenOf } from '../setup/service/processes.js';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { parse } from 'yaml';
 import { end, runService, stop, urlOf, type BuiltService } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { startCollector, type Collector } from './collector.js';
+import { startCollector, type Collector } from '../setup/http/collector.js';
 import type { Command } from '../setup/service/command.js';
 import { openServer } from '../setup/http/open-server.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';

@@ -1,4 +1,4 @@
-import { SELECT_PLANTS, type StoredPlant } from '../setup/database/stored-plants.js';
+import { readStoredPlants, type StoredPlant } from '../setup/database/stored-plants.js';
 import { afterEach, beforeEach } from '@jest/globals';
 import type { Pool } from 'pg';
 import type { DataSource } from 'typeorm';
@@ -77,8 +77,6 @@ export function usePlantsDatabase(): PlantsDatabase {
       do await settled();
       while (pool().totalCount > pool().idleCount || pool().waitingCount > 0);
     },
-    async stored(order = 'id') {
-      return database.query<StoredPlant>(`${SELECT_PLANTS} ORDER BY plants.${order}`);
-    },
+    stored: (order = 'id') => readStoredPlants(database, `ORDER BY plants.${order}`),
   };
 }

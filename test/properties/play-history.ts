@@ -1,4 +1,4 @@
-import { SELECT_PLANTS, type StoredPlant } from '../setup/database/stored-plants.js';
+import { readStoredPlants } from '../setup/database/stored-plants.js';
 import { generateAccessToken } from '../../src/auth/access-token.js';
 import type { Step } from './arbitrary-histories.js';
 import { noResponse } from '../setup/http/fetch-documented.js';
@@ -50,10 +50,7 @@ export async function playHistory(
   let restarting = Promise.resolve();
 
   const rowsOf = (first: number, count: number) =>
-    service.database.query<StoredPlant>(`${SELECT_PLANTS} WHERE id >= $1 AND id < $2`, [
-      first,
-      first + count,
-    ]);
+    readStoredPlants(service.database, 'WHERE id >= $1 AND id < $2', first, first + count);
 
   const request = async (plant: SentPlant) => {
     const sent = (await send(service, service.token, plant).catch(noResponse)) ?? {

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { attempt, endAttempts, reasonOf } from './attempts.js';
+import { attempt, endAttempts, reasonOf } from '../setup/service/attempts.js';
 import { runInProcess } from '../setup/service/cli.js';
 import type { Command } from '../setup/service/command.js';
 import { holdClock } from '../setup/time/clock.js';

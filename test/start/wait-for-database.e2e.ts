@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readConfig } from '../../src/config/config.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
-import { attempt, endAttempts } from './attempts.js';
+import { attempt, endAttempts } from '../setup/service/attempts.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { replaceWaits } from '../setup/time/held-waits.js';

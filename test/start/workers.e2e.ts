@@ -7,7 +7,7 @@ import { version } from '../../src/config/version.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
-import { startCollector } from '../operations/collector.js';
+import { startCollector } from '../setup/http/collector.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { runBefore, runProgram, type Command } from '../setup/service/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';

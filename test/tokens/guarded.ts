@@ -10,7 +10,7 @@ import { TokenVerifierService } from '../../src/auth/token-verifier.service.js';
 import { readConfig } from '../../src/config/config.js';
 import { AUDIENCE, startIssuer, type Issuer } from './issuer.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
-import { requestBytes, startReceiver, type Exchange } from '../http/receiver.js';
+import { requestBytes, startReceiver, type Exchange } from '../setup/http/receiver.js';
 
 /** A controller with one route, as a test decorates it. */
 export interface Controller {

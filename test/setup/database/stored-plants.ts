@@ -1,9 +1,19 @@
-/** A row of the table, with the id as Postgres prints it: a number of JavaScript is not exact enough. */
-export interface StoredPlant {
-  readonly id: string;
-  readonly name: string;
-  readonly tag: string | null;
-}
+import { PLANT_FIELDS } from '../../../src/plants/plant-fields.js';
+import { present, type OptionalField, type PlantTexts } from '../model/plant.js';
 
-/** Reads rows of `StoredPlant`. */
-export const SELECT_PLANTS = 'SELECT id::text AS id, name, tag FROM plants';
+/** A row of the table without its NULLs, with the id as Postgres prints it: a number of JavaScript is not exact enough. */
+export type StoredPlant = { readonly id: string } & PlantTexts;
+
+type Row = Pick<StoredPlant, 'id' | 'name'> & Record<OptionalField, string | null>;
+
+const COLUMNS = PLANT_FIELDS.map((field) => `${field}::text AS ${field}`).join();
+
+/** @param rest of the SELECT, such as a condition */
+export async function readStoredPlants(
+  database: { query(sql: string, parameters?: unknown[]): Promise<object[]> },
+  rest = '',
+  ...parameters: unknown[]
+): Promise<StoredPlant[]> {
+  const rows = (await database.query(`SELECT ${COLUMNS} FROM plants ${rest}`, parameters)) as Row[];
+  return rows.map(({ id, name, ...fields }) => ({ id, name, ...present(fields) }));
+}

@@ -44,6 +44,14 @@ const describedResponses = Object.entries(document.paths).flatMap(([path, operat
   ),
 );
 
+/** @param request such as `POST /plants`, whose method the OpenAPI document may lack */
+export function isDocumented(request: string): boolean {
+  const [method, path] = partsOf(request);
+  return describedResponses.some((it) => it.method === method && it.path.test(path));
+}
+
+const partsOf = (request: string) => request.split(/[ ?]/) as [method: string, path: string];
+
 /** An error that no operation describes has the schema of the others. */
 const ONLY_IN_TABLE = {
   ...describedResponses.find((it) => it.status.test('400'))!,
@@ -76,7 +84,7 @@ export async function expectDocumented(response: ReceivedResponse): Promise<void
 async function problemsOf(response: ReceivedResponse): Promise<string[]> {
   const { request = isPlant(response) ? 'POST /plants' : 'GET /health/live', status } = response;
   const isError = status >= 400;
-  const [method, path] = request.split(/[ ?]/) as [string, string];
+  const [method, path] = partsOf(request);
   const ofPath = describedResponses.filter((it) => it.path.test(path));
   // Not in the OpenAPI document: 100 Continue, success on other paths, a preflight, and HEAD, whose response has no body.
   const isPreflight = method === 'OPTIONS' && status === 204;

@@ -109,7 +109,7 @@ export async function sendRaw(port: number, bytes: string | Buffer): Promise<Raw
   const socket = await openConnection(port);
   try {
     socket.write(bytes);
-    const [response] = await readResponses(socket, 1, /^GET \S+/.exec(String(bytes))?.[0]);
+    const [response] = await readResponses(socket, 1, /^[A-Z]+ \S+/.exec(String(bytes))?.[0]);
     if (response === undefined) throw new Error('The connection was closed without a response.');
     return response;
   } finally {

@@ -1,7 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { contradictions } from './history.js';
 
-const row = (name: string, tag: string | null = null) => ({ id: '9007199254740993', name, tag });
+const row = (name: string, tag?: string) => ({
+  id: '9007199254740993',
+  name,
+  ...(tag !== undefined && { tag }),
+});
 const sent = (name: string, outcome: number, tag?: string) => ({
   id: '9007199254740993',
   name,

@@ -1,18 +1,13 @@
 import type { StoredPlant } from '../database/stored-plants.js';
 import type { BuiltService } from '../service/built-service.js';
 import { outcomeOf, postJson } from '../http/post-plant.js';
+import { TEXT_FIELDS, type PlantTexts } from './plant.js';
 
 /** A plant as it is sent. */
-export interface SentPlant {
-  readonly id: number;
-  readonly name: string;
-  readonly tag?: string;
-}
+export type SentPlant = { readonly id: number } & PlantTexts;
 
 /** A plant that was sent, with the outcome: 200, the number of the error, or 0 if there was no response. */
-export interface Sent extends SentPlant {
-  readonly outcome: number;
-}
+export type Sent = SentPlant & { readonly outcome: number };
 
 /**
  * @returns the outcome: 200, or the number of the error
@@ -71,8 +66,8 @@ export function falseOutcomes(
 /** @returns a function that tells whether a plant is stored as it was sent */
 export function comparison(rows: readonly StoredPlant[]): (sent: Compared) => boolean {
   const stored = new Map(rows.map((row) => [row.id, row]));
-  return ({ id, name, tag }) => {
-    const row = stored.get(String(id));
-    return row?.name === name && row.tag === (tag ?? null);
+  return (sent) => {
+    const row = stored.get(String(sent.id));
+    return row !== undefined && TEXT_FIELDS.every((field) => row[field] === sent[field]);
   };
 }

@@ -7,7 +7,7 @@ import { prepareDatabase } from '../../../src/database/prepare-database.js';
 import { untilIdle } from './clean-state.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../database/database-proxy.js';
 import { openTestDatabase, type TestDatabase } from '../database/database.js';
-import { SELECT_PLANTS, type StoredPlant } from '../database/stored-plants.js';
+import { readStoredPlants, type StoredPlant } from '../database/stored-plants.js';
 import { fetchDocumented } from '../http/fetch-documented.js';
 import { stopApp } from '../../../src/shutdown.js';
 
@@ -104,7 +104,7 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
       const { values } = await app.get(Registry).getSingleMetric(name)!.get();
       return values[0]!.value;
     },
-    storedPlants: () => database.query<StoredPlant>(`${SELECT_PLANTS} ORDER BY plants.id`),
+    storedPlants: () => readStoredPlants(database, 'ORDER BY plants.id'),
     async restart() {
       await stop();
       app = await create();

@@ -1,4 +1,4 @@
-import { runCommand, runProgram, type Command } from '../setup/service/command.js';
+import { runCommand, runProgram, type Command } from './command.js';
 
 const attempts: Command[] = [];
 

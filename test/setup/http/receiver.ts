@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import express, { type Request, type Response } from 'express';
-import { startServer } from '../setup/http/open-server.js';
-import { openConnection } from '../setup/http/raw-http.js';
+import { startServer } from './open-server.js';
+import { openConnection } from './raw-http.js';
 
 /** A request that arrived, which the test handles itself. */
 export interface Exchange {

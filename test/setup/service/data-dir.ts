@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { archiveIn, findPostgresPackage } from '../../src/database/embedded/postgres-package.js';
+import { archiveIn, findPostgresPackage } from '../../../src/database/embedded/postgres-package.js';
 
 /** Makes an empty folder for `DATA_DIR`. */
 export function makeDataDir(): Promise<string> {

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { startServer } from '../setup/http/open-server.js';
+import { startServer } from './open-server.js';
 
 interface OtlpSpan {
   readonly name: string;
