@@ -21,6 +21,15 @@ class StorePlant {
   private static final HttpClient CLIENT = HttpClient.newHttpClient();
 
   public static void main(String[] args) throws InterruptedException {
+    try {
+      run(args);
+    } catch (IllegalArgumentException | IllegalStateException e) {
+      System.err.println(e.getMessage());
+      System.exit(1);
+    }
+  }
+
+  private static void run(String[] args) throws InterruptedException {
     ObjectNode plant = readPlant(args);
     String token = System.getenv("PLANT_STORE_TOKEN");
     if (token == null) {

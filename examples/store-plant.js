@@ -58,8 +58,13 @@ async function storePlant(plant, service) {
   throw new Error('The Plant Store does not respond.');
 }
 
-const plant = readPlant(process.argv.slice(2));
-const token = process.env.PLANT_STORE_TOKEN;
-if (!token) throw new Error('Set PLANT_STORE_TOKEN to a token of the Plant Store.');
-const url = process.env.PLANT_STORE_URL ?? 'http://127.0.0.1:3000';
-console.log(await storePlant(plant, { url, token }));
+try {
+  const plant = readPlant(process.argv.slice(2));
+  const token = process.env.PLANT_STORE_TOKEN;
+  if (!token) throw new Error('Set PLANT_STORE_TOKEN to a token of the Plant Store.');
+  const url = process.env.PLANT_STORE_URL ?? 'http://127.0.0.1:3000';
+  console.log(await storePlant(plant, { url, token }));
+} catch (error) {
+  console.error(error.message);
+  process.exitCode = 1;
+}

@@ -11,8 +11,8 @@ url=${PLANT_STORE_URL:-http://127.0.0.1:3000}
 response=$(mktemp)
 trap 'rm -f "$response"' EXIT
 
-# --retry repeats 408, 429, 5xx, timeouts and lost connections with the same plant, after the
-# seconds of Retry-After.
+# --retry repeats 408, 429, 500, 502, 503, 504, timeouts and lost connections with the same plant,
+# after the seconds of Retry-After.
 # The token is sent through standard input, because every user can read a command line.
 send_plant() {
   printf 'Authorization: Bearer %s\n' "$PLANT_STORE_TOKEN" |

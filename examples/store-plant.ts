@@ -52,8 +52,13 @@ async function storePlant(client: ReturnType<typeof createPlantStore>, plant: Ne
   throw new Error('The Plant Store does not respond.');
 }
 
-const plant = readPlant(process.argv.slice(2));
-const token = process.env.PLANT_STORE_TOKEN;
-if (!token) throw new Error('Set PLANT_STORE_TOKEN to a token of the Plant Store.');
-const url = process.env.PLANT_STORE_URL ?? 'http://127.0.0.1:3000';
-console.log(await storePlant(createPlantStore(url, token), plant));
+try {
+  const plant = readPlant(process.argv.slice(2));
+  const token = process.env.PLANT_STORE_TOKEN;
+  if (!token) throw new Error('Set PLANT_STORE_TOKEN to a token of the Plant Store.');
+  const url = process.env.PLANT_STORE_URL ?? 'http://127.0.0.1:3000';
+  console.log(await storePlant(createPlantStore(url, token), plant));
+} catch (error) {
+  console.error((error as Error).message);
+  process.exitCode = 1;
+}

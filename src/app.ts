@@ -21,7 +21,7 @@ import { API_DESCRIPTION } from './plants/api-description.js';
  * Builds the service. Production and tests build it with this function and no other.
  *
  * @param config with the address of a database whose schema is up to date
- * @returns the application, initialised and not yet listening
+ * @returns the application, initialized and not yet listening
  */
 export async function createApp(
   config: AppConfig,

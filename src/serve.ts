@@ -33,6 +33,7 @@ export async function serve(
   ]);
   report(`The Plant Store listens on ${url}`);
   if (token !== undefined) report(welcome(url, token));
+  else if (process.stdout.isTTY) report(hints(url));
 }
 
 async function findToken(config: DatabaseConfig, logger: Logger): Promise<string> {
@@ -73,6 +74,11 @@ async function runWorkers(
   const workers = new Workers(config, logger);
   resources.defer(() => workers.stop());
   return workers.start();
+}
+
+/** For a person who starts the service with a database of their own. */
+function hints(url: string): string {
+  return `Swagger UI is at ${url}/docs. To create a token: ./plant-store token create NAME`;
 }
 
 function welcome(url: string, token: string): string {

@@ -19,7 +19,7 @@ export function stopOnSignal(logger: Logger, stop: () => Promise<void>): AbortSi
       if (signal === first.signal && performance.now() - first.time < SAME_SIGNAL_MS) return;
       logger.warn(
         { signal },
-        `The Plant Store ends at once: it received ${signal} while it was stopping.`,
+        `The Plant Store ends without waiting for requests: it received a second signal, ${signal}.`,
       );
       process.exit(1);
     }

@@ -1,4 +1,4 @@
-// Copies those files of the packages that the build in dist can load, with their licences, to another folder:
+// Copies those files of the packages that the build in dist can load, with their licenses, to another folder:
 // node deploy/image/copy-packages.js FOLDER
 import { cpSync, globSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -14,7 +14,7 @@ const { fileList } = await nodeFileTrace(globSync('dist/**/*.js'));
 const files = [...fileList, ...SERVED].filter((file) => file.startsWith('node_modules/'));
 // A package whose files can be loaded has a package.json among them.
 const folders = new Set(files.filter((file) => file.endsWith('/package.json')).map(dirname));
-const licences = [...folders].flatMap((folder) =>
+const licenses = [...folders].flatMap((folder) =>
   globSync(join(folder, '{LICEN[CS]E,licen[cs]e,COPYING,NOTICE}*')),
 );
-for (const file of [...files, ...licences]) cpSync(file, join(process.argv[2], file));
+for (const file of [...files, ...licenses]) cpSync(file, join(process.argv[2], file));

@@ -93,11 +93,15 @@ describe('access tokens', () => {
       await create('shed');
       await create('development (made at the start)');
       await age();
-      const first = await tokens.createDevelopmentToken();
+      const { revoked: earlier, ...first } = await tokens.createDevelopmentToken();
+      expect(earlier).toEqual([
+        { id: expect.any(String), name: 'development (made at the start)' },
+      ]);
       await age();
-      const second = await tokens.createDevelopmentToken();
-      expect(await tokens.find(first)).toBeUndefined();
-      expect(await tokens.find(second)).toBeDefined();
+      const { revoked, ...second } = await tokens.createDevelopmentToken();
+      expect(revoked).toEqual([{ id: first.id, name: 'development' }]);
+      expect(await tokens.find(first.token)).toBeUndefined();
+      expect(await tokens.find(second.token)).toBeDefined();
       expect(await names()).toEqual(['shed', 'development', 'development']);
       expect(await tokens.findLive('development')).toHaveLength(1);
     });
@@ -175,8 +179,11 @@ describe('access tokens', () => {
       await query(`UPDATE access_tokens SET created_at = created_at - interval '1 hour',
                                             expires_at = expires_at - interval '1 hour'`);
       await age();
-      const token = await tokens.rotate('shed', HOUR_MS);
-      expect(await tokens.find(token!)).toMatchObject({ name: 'shed' });
+      const rotated = await tokens.rotate('shed', HOUR_MS);
+      expect(await tokens.find(rotated!.token)).toMatchObject({ name: 'shed' });
+      const list = await tokens.list();
+      expect(rotated!.id).toBe(list.at(-1)!.id);
+      expect(rotated!.replaced).toEqual(list.slice(0, 3));
       const minutes = (await lifetimes()).map((it) => it && Math.round(it / 60_000));
       expect(minutes).toEqual([120, 120, 120, null, 48 * 60]);
     });

@@ -10,6 +10,16 @@ import type { Caller } from './caller.js';
 /** The columns that operators may see. */
 export type AccessTokenInfo = Omit<AccessTokenEntity, 'hash'>;
 
+/** What a log entry or a message says about a token. */
+export type TokenName = Pick<AccessTokenInfo, 'id' | 'name'>;
+
+/** A new token, and the tokens that it replaces. */
+export interface Replacement {
+  readonly token: string;
+  readonly id: string;
+  readonly replaced: readonly AccessTokenInfo[];
+}
+
 /** Shows a new token, and its id, to its user. If it fails, the token is not stored. */
 export type ShowToken = (token: string, id: string) => void | Promise<void>;
 
@@ -35,7 +45,13 @@ const REVOKE =
 
 const END_AFTER_GRACE = `
   UPDATE access_tokens SET expires_at = LEAST(expires_at, now() + $2 * interval '1 millisecond')
-  WHERE id = ANY($1)`;
+  WHERE id = ANY($1)
+  RETURNING id, ${epochOf('expires_at')}`;
+
+const REVOKE_LIVE = `
+  UPDATE access_tokens SET revoked_at = now() WHERE name = $1 AND ${IS_LIVE} RETURNING id, name`;
+
+const DELETE = `DELETE FROM access_tokens WHERE name = $1 RETURNING id, name, ${IS_LIVE} AS is_live`;
 
 /** Expiry is computed with the database's clock, because that clock also decides whether a token has expired. */
 const INSERT = `
@@ -83,18 +99,26 @@ export class AccessTokensService {
    * @returns the token, which cannot be read again
    */
   create(name: string, lifetime?: number, show?: ShowToken): Promise<string> {
-    return inTransaction(this.dataSource, (run) => insert(run, name, lifetime, show));
+    return inTransaction(this.dataSource, async (run) => {
+      const { token } = await insert(run, name, lifetime, show);
+      return token;
+    });
   }
 
-  /** Creates the token for a developer's own machine, and revokes the earlier ones, which nobody keeps. */
-  createDevelopmentToken(show?: ShowToken): Promise<string> {
+  /**
+   * Creates the token for a developer's own machine, and revokes the earlier ones, which nobody keeps.
+   *
+   * @returns the token, and the live tokens that it replaces
+   */
+  createDevelopmentToken(): Promise<{ token: string; id: string; revoked: TokenName[] }> {
     return inTransaction(this.dataSource, async (run) => {
-      await run('DELETE FROM access_tokens WHERE name = $1', [DEVELOPMENT_BEFORE]);
-      await run(
-        'UPDATE access_tokens SET revoked_at = now() WHERE name = $1 AND revoked_at IS NULL',
-        [DEVELOPMENT],
-      );
-      return insert(run, DEVELOPMENT, undefined, show);
+      const deleted = await run<TokenName & { is_live: boolean }>(DELETE, [DEVELOPMENT_BEFORE]);
+      const revoked = await run<TokenName>(REVOKE_LIVE, [DEVELOPMENT]);
+      const ended = [...deleted.rows.filter((row) => row.is_live), ...revoked.rows];
+      return {
+        ...(await insert(run, DEVELOPMENT)),
+        revoked: ended.map(({ id, name }) => ({ id, name })),
+      };
     });
   }
 
@@ -136,21 +160,29 @@ export class AccessTokensService {
    * @param grace milliseconds for which the old tokens still work
    * @param lifetime of the new token in milliseconds; by default that of the newest old token
    * @param show runs before the commit: if it fails, the old tokens are unchanged
-   * @returns the new token, or undefined if the name has no live token
+   * @returns undefined if the name has no live token
    */
   rotate(
     name: string,
     grace: number,
     lifetime?: number,
     show?: ShowToken,
-  ): Promise<string | undefined> {
+  ): Promise<Replacement | undefined> {
     return inTransaction(this.dataSource, async (run) => {
       const { rows } = await run<InfoRow>(`${selectLive('name = $1')} FOR UPDATE`, [name]);
       const old = rows.map(infoOf);
       const newest = old.at(-1);
       if (newest === undefined) return undefined;
-      await run(END_AFTER_GRACE, [old.map(({ id }) => id), grace]);
-      return insert(run, name, lifetime ?? lifetimeOf(newest), show);
+      const ended = await run<Pick<InfoRow, 'id' | 'expires_at'>>(END_AFTER_GRACE, [
+        old.map(({ id }) => id),
+        grace,
+      ]);
+      const ends = new Map(ended.rows.map(({ id, expires_at }) => [id, dateOf(expires_at)]));
+      const created = await insert(run, name, lifetime ?? lifetimeOf(newest), show);
+      return {
+        ...created,
+        replaced: old.map((token) => ({ ...token, expiresAt: ends.get(token.id) ?? null })),
+      };
     });
   }
 
@@ -181,12 +213,12 @@ async function insert(
   name: string,
   lifetime?: number,
   show?: ShowToken,
-): Promise<string> {
+): Promise<{ token: string; id: string }> {
   const token = generateAccessToken();
   const id = randomBytes(6).toString('hex');
   await run(INSERT, [id, name, hashAccessToken(token), lifetime ?? null]);
   await show?.(token, id);
-  return token;
+  return { token, id };
 }
 
 function infoOf({ id, name, ...times }: InfoRow): AccessTokenInfo {

@@ -82,9 +82,21 @@ describe('the token for development', () => {
     ],
   ])('is replaced, and no longer valid, if %s', async (_reason, change) => {
     const old = await find();
+    const { tokenId: oldId } = (await tokens.find(old))!;
     await change();
+    const isLive = (await tokens.find(old)) !== undefined;
+    made = [];
     const token = await find();
     expect(token).not.toBe(old);
+    const { tokenId } = (await tokens.find(token))!;
+    const revoked = [
+      { token: 'development', tokenId: oldId },
+      'Revoked the token development, which the new one replaces.',
+    ];
+    expect(made).toEqual([
+      [{ token: 'development', tokenId }, 'Created the token development.'],
+      ...(isLive ? [revoked] : []),
+    ]);
     expect(await tokens.find(old)).toBeUndefined();
     jest.restoreAllMocks();
     expect(await find()).toBe(token);

@@ -26,7 +26,7 @@ function developmentTokenFile(dataDir: string): string {
 /**
  * Finds the token for development of an embedded database, or makes one and keeps it in the data folder.
  *
- * @param log receives an entry when one is made, and the reason when it cannot be kept
+ * @param log receives an entry for each token that is made or revoked, and the reason when the new one cannot be kept
  */
 export async function findDevelopmentToken(
   tokens: AccessTokensService,
@@ -35,11 +35,14 @@ export async function findDevelopmentToken(
 ): Promise<string> {
   const kept = readDevelopmentToken(dataDir);
   if (kept !== undefined && (await tokens.find(kept)) !== undefined) return kept;
-  let madeId = '';
-  const token = await tokens.createDevelopmentToken((_token, id) => {
-    madeId = id;
-  });
-  log.info({ token: DEVELOPMENT, tokenId: madeId }, `Created the token ${DEVELOPMENT}.`);
+  const { token, id, revoked } = await tokens.createDevelopmentToken();
+  log.info({ token: DEVELOPMENT, tokenId: id }, `Created the token ${DEVELOPMENT}.`);
+  for (const old of revoked) {
+    log.info(
+      { token: old.name, tokenId: old.id },
+      `Revoked the token ${old.name}, which the new one replaces.`,
+    );
+  }
   try {
     keepDevelopmentToken(dataDir, token);
   } catch (error) {

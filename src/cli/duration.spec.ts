@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseDuration } from './duration.js';
+import { describeDuration, parseDuration } from './duration.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -15,6 +15,17 @@ describe('a duration', () => {
     ['9999w', 69_993 * 24 * HOUR_MS],
   ])('%s is %d ms', (text, milliseconds) => {
     expect(parseDuration(text)).toBe(milliseconds);
+  });
+
+  it.each([
+    ['1s', '1 second'],
+    ['90s', '90 seconds'],
+    ['60s', '1 minute'],
+    ['59m', '59 minutes'],
+    ['24h', '1 day'],
+    ['14d', '2 weeks'],
+  ])('%s is described as %s', (text, words) => {
+    expect(describeDuration(parseDuration(text))).toBe(words);
   });
 
   it.each(['', '1', '00', 's', '-1s', '1.5h', '1 h', '1H', '1y', '1ms', '10000s', '1h30m', 'soon'])(

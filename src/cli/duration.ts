@@ -8,6 +8,17 @@ const UNITS: Readonly<Record<string, number>> = {
   w: 7 * 86_400_000,
 };
 
+/** @returns such as "59 minutes", in the largest unit that needs no fraction */
+export function describeDuration(milliseconds: number): string {
+  const [name, unit] = Object.entries(UNIT_NAMES)
+    .map(([letter, name]) => [name, UNITS[letter]!] as const)
+    .findLast(([, unit]) => milliseconds % unit === 0)!;
+  const count = milliseconds / unit;
+  return `${count} ${name}${count === 1 ? '' : 's'}`;
+}
+
+const UNIT_NAMES = { s: 'second', m: 'minute', h: 'hour', d: 'day', w: 'week' };
+
 /**
  * @returns milliseconds
  * @throws InvalidArgumentError

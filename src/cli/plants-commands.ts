@@ -52,9 +52,10 @@ export function addPlantsCommands(
     )
     .argument('[file]', 'the file, .csv, .ndjson or .jsonl; - for standard output', '-')
     .addOption(
-      new Option('--format <format>', 'the format, whatever the name of the file').choices(
-        Object.keys(FORMATS),
-      ),
+      new Option(
+        '--format <format>',
+        'csv or ndjson (default: by the extension of the file; csv for standard output)',
+      ).choices(Object.keys(FORMATS)),
     )
     .action(async (argument: string, options: { format?: keyof typeof FORMATS }) => {
       const file = argument === '-' ? undefined : argument;

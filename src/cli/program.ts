@@ -42,7 +42,7 @@ export async function run(
 function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Command {
   const program = new Command('./plant-store')
     .description(
-      'Starts the Plant Store, and manages its tokens and plants. All other commands also work while the service runs.',
+      'Starts the Plant Store, and manages its tokens and plants. Every command except start also works while the service runs.',
     )
     .version(version, '--version', 'print the version')
     .showHelpAfterError()

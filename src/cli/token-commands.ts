@@ -1,15 +1,18 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { DEVELOPMENT, findAccessTokens, mayContainAccessToken } from '../auth/access-token.js';
-import type { AccessTokensService, ShowToken } from '../auth/access-tokens.service.js';
+import type { AccessTokensService, Replacement, ShowToken } from '../auth/access-tokens.service.js';
 import { keepDevelopmentToken } from '../auth/development-token.js';
 import type { DatabaseConfig } from '../config/config.js';
 import { CommandError, UsageError } from './command-error.js';
-import { parseDuration } from './duration.js';
+import { describeDuration, parseDuration } from './duration.js';
 import { confirm, refuseUnreadOutput, writeResult, type Streams } from './streams.js';
-import { tokenStatusOf, tokenTableOf } from './token-table.js';
+import { timeOf, tokenStatusOf, tokenTableOf } from './token-table.js';
 
 /** A shorter grace period may end before the new token has reached its user. */
 const SAFE_GRACE_MS = 3_600_000;
+
+/** The service caches its verdicts about tokens for nearly as long. */
+const SOON = 'within five seconds';
 
 export function addTokenCommands(
   program: Command,
@@ -88,10 +91,7 @@ export function addTokenCommands(
         if (live.length === 0) throw noLiveToken(text);
         if (options.yes !== true) {
           const names = live.map(({ id, name }) => `${name} (${id})`).join(', ');
-          await confirm(
-            streams,
-            `This revokes ${names} within five seconds, and cannot be undone.`,
-          );
+          await confirm(streams, `This revokes ${names} ${SOON}, and cannot be undone.`);
         }
         const ids = live.map(({ id }) => id);
         await tokens.revoke(ids);
@@ -113,7 +113,10 @@ export function addTokenCommands(
     )
     .argument('<name>', 'a name from "token list"')
     .addOption(
-      new Option('--grace <duration>', 'how long the old tokens still work; 0 ends them at once')
+      new Option(
+        '--grace <duration>',
+        'how long the old tokens still work; 0 ends them within five seconds',
+      )
         .argParser(parseDuration)
         .default(parseDuration('24h'), '24h'),
     )
@@ -130,28 +133,32 @@ export function addTokenCommands(
         if (options.grace < SAFE_GRACE_MS && options.yes !== true) {
           await confirm(
             streams,
-            'In less than an hour, the current tokens of this name stop working. This cannot be undone.',
+            `The current tokens of this name stop working ${endOfGrace(options.grace)}. This cannot be undone.`,
           );
         }
-        const made = await printNewToken(streams, (show) =>
-          tokens.rotate(name, options.grace, options.expires, async (token, id) => {
+        let made: Replacement | undefined;
+        await printNewToken(streams, async (show) => {
+          made = await tokens.rotate(name, options.grace, options.expires, async (token, id) => {
             await show(token, id);
             if (name === DEVELOPMENT && config.isEmbedded === true) {
               keepDevelopmentToken(config.dataDir, token);
             }
-          }),
-        );
+          });
+        });
         if (made === undefined && name === DEVELOPMENT && config.isEmbedded === true) {
           throw new CommandError(
             'There is no live token of this name. The next start of the service makes and prints one.',
           );
         }
         if (made === undefined) throw noLiveToken(name);
-        const old =
+        const old = made.replaced.map(({ id, expiresAt }) =>
           options.grace === 0
-            ? 'Old ones no longer work.'
-            : 'Old ones work until the grace period ends: "./plant-store token list" shows when.';
-        streams.stderr.write(`Rotated the token ${name}: the new one is ${made.id}. ${old}\n`);
+            ? ` ${id} stops working ${SOON}.`
+            : ` ${id} works until ${timeOf(expiresAt)}.`,
+        );
+        streams.stderr.write(
+          `Rotated the token ${name}: the new one is ${made.id}.${old.join('')}\n`,
+        );
       });
     });
 }
@@ -164,7 +171,7 @@ export function addTokenCommands(
  */
 async function printNewToken(
   { stdout, stderr }: Streams,
-  make: (show: ShowToken) => Promise<string | undefined>,
+  make: (show: ShowToken) => Promise<unknown>,
 ): Promise<{ readonly id: string } | undefined> {
   let isPrinted = false;
   let made: { readonly id: string } | undefined;
@@ -193,6 +200,10 @@ function noLiveToken(text: string): CommandError {
       'This is not a whole token: characters are missing or wrong. Paste all of it, or use its name or id.';
   }
   return new CommandError(`${reason} "./plant-store token list" shows all tokens.`);
+}
+
+function endOfGrace(milliseconds: number): string {
+  return milliseconds === 0 ? SOON : `in ${describeDuration(milliseconds)}`;
 }
 
 const NAME = /^(?=.*[\p{L}\p{N}])[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,100}$/u;

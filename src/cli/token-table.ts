@@ -22,6 +22,6 @@ export function tokenTableOf(tokens: readonly AccessTokenInfo[]): string {
 }
 
 /** To the minute, in UTC: 2026-11-20 14:05Z. */
-function timeOf(date: Date | null): string {
+export function timeOf(date: Date | null): string {
   return date === null ? 'never' : `${date.toISOString().slice(0, 16).replace('T', ' ')}Z`;
 }

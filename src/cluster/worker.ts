@@ -32,7 +32,7 @@ async function serve({ worker, config }: WorkerSettings): Promise<void> {
     else scrapes.shift()?.resolve(message.text);
   });
   process.on('disconnect', () => {
-    logger.error('This worker stops: the primary is gone.');
+    logger.error('This worker stops: the primary has ended.');
     for (const { reject } of scrapes) reject(shuttingDown());
     // Without a delay: a new primary may be waiting for the port.
     void stop({ ...config.http, shutdownDelay: 0 });
@@ -52,7 +52,7 @@ async function serve({ worker, config }: WorkerSettings): Promise<void> {
   setInterval(() => void sendSnapshot(), SNAPSHOT_INTERVAL_MS);
 }
 
-/** @throws ServiceError shuttingDown when the primary is gone; overloaded when it does not respond in time */
+/** @throws ServiceError shuttingDown when the primary has ended; overloaded when it does not respond in time */
 function readAllMetrics(): Promise<string> {
   if (!process.connected) return Promise.reject(shuttingDown());
   const scrape = Promise.withResolvers<string>();
@@ -69,7 +69,7 @@ async function stop(timeouts: Parameters<typeof stopApp>[1]): Promise<void> {
   process.exit(0);
 }
 
-/** @param onSent called when the message was sent, or cannot be sent because the primary is gone */
+/** @param onSent called when the message was sent, or cannot be sent because the primary has ended */
 function send(message: ToPrimary, onSent: () => void = () => undefined): void {
   process.send!(message, undefined, {}, onSent);
 }

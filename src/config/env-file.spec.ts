@@ -57,10 +57,13 @@ it.each([
     'DATA_DIR="a\n\nb"\nPORT 1',
     'Line 4 of PATH has no effect: write it as NAME=value, or put a # in front of it',
   ],
-  ['DATA_DIR=a#b', 'DATA_DIR in PATH contains #, which begins a comment: put its value in quotes'],
+  [
+    'DATA_DIR=a#b',
+    'DATA_DIR in PATH contains #, which begins a comment: put its value in quotes; in DATABASE_URL, write # as %23',
+  ],
   [
     'export DATA_DIR = a#b',
-    'DATA_DIR in PATH contains #, which begins a comment: put its value in quotes',
+    'DATA_DIR in PATH contains #, which begins a comment: put its value in quotes; in DATABASE_URL, write # as %23',
   ],
   ['PORTS=1', 'PORTS in PATH is not a setting: did you mean PORT?'],
   [

@@ -50,10 +50,11 @@ function refuseUnreadLines(path: string, text: string): void {
 
 /** Node reads an unquoted # as the beginning of a comment, even in a password: the setting would lose its end. */
 function refuseCutValues(path: string, text: string): void {
+  // In an address, quotes are not enough: a # there begins the fragment, of which pg reads nothing.
   const cut = /^\s*(?:export\s+)?(\w+)\s*=\s*(?!["'`])[^\s#][^#\n]*(?<!\s)#/m.exec(text);
   if (cut !== null) {
     throw new ConfigError(
-      `${cut[1]} in ${path} contains #, which begins a comment: put its value in quotes`,
+      `${cut[1]} in ${path} contains #, which begins a comment: put its value in quotes; in DATABASE_URL, write # as %23`,
     );
   }
 }

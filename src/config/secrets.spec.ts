@@ -76,19 +76,19 @@ describe.each(Object.entries(secrets))('%s_FILE', (name, { value, read }) => {
 
   it.each(['', '\n'])('is refused when the file is empty (%j)', (content) => {
     const path = fileWith(content);
-    expect(messageOf({ [variable]: path })).toBe(`${variable} names ${path}, which is empty`);
+    expect(messageOf({ [variable]: path })).toBe(`The file ${path} in ${variable} is empty`);
   });
 
   it('is refused when the file does not exist', () => {
     const path = join(dir, 'missing');
     expect(messageOf({ [variable]: path })).toBe(
-      `${variable} names ${path}, which cannot be read: there is no such file or folder`,
+      `The file ${path} in ${variable} cannot be read: there is no such file or folder`,
     );
   });
 
   it('is refused when it names a folder', () => {
     expect(messageOf({ [variable]: dir })).toBe(
-      `${variable} names ${dir}, which cannot be read: it is a folder`,
+      `The file ${dir} in ${variable} cannot be read: it is a folder`,
     );
   });
 });

@@ -36,11 +36,11 @@ function readSecret(variable: string, path: string): string {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     throw new ConfigError(
-      `${variable} names ${path}, which cannot be read: ${describeFileError(error)}`,
+      `The file ${path} in ${variable} cannot be read: ${describeFileError(error)}`,
       { cause: error },
     );
   }
   const value = text.replace(/\r?\n$/, '');
-  if (value === '') throw new ConfigError(`${variable} names ${path}, which is empty`);
+  if (value === '') throw new ConfigError(`The file ${path} in ${variable} is empty`);
   return value;
 }

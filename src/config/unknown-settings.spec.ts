@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { readFileSync } from 'node:fs';
 import { settings } from './config.js';
-import { problemsOfEnvironment, problemsOfFile } from './unknown-settings.js';
+import { FAMILIES, problemsOfEnvironment, problemsOfFile } from './unknown-settings.js';
 
 const SETTINGS = [
   'PORT',
@@ -11,6 +11,9 @@ const SETTINGS = [
   'DATABASE_URL_FILE',
   'DATABASE_POOL_SIZE',
   'BODY_LIMIT',
+  'MAX_CONNECTIONS',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'PGPASSWORD',
   'NODE_ENV',
 ];
 
@@ -22,10 +25,37 @@ it.each([
   ['NODE_EVN', ': did you mean NODE_ENV?'],
   ['PROT', ': did you mean PORT?'],
   ['PORTS', ': did you mean PORT?'],
+  ['MAX_CONN', ': did you mean MAX_CONNECTIONS?'],
+  ['HTTP_PORT', ': did you mean PORT?'],
+  ['DB_HOST', ': did you mean DATABASE_URL?'],
+  ['PGPASSWRD', ': did you mean PGPASSWORD?'],
+  ['PGHOSTS', ': did you mean PGHOST?'],
+  ['OTEL_EXPORTER_ENDPOINT', ': did you mean OTEL_EXPORTER_OTLP_ENDPOINT?'],
+  ['COMPOSE_PROFILE', ': did you mean COMPOSE_PROFILES?'],
+  ['PGFOO', ', and no other program reads it: the nearest known name is PGHOST'],
   ['MY_FLAG', ' (.env.example lists all settings)'],
 ])('%s in a file is not a setting%s', (name, hint) => {
   expect(problemsOfFile('.env', ['PORT', name], SETTINGS)).toEqual([
     `${name} in .env is not a setting${hint}`,
+  ]);
+});
+
+it.each(['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'NODE_USE_ENV_PROXY'])(
+  '%s in a file has no effect, because Node reads it earlier',
+  (name) => {
+    expect(problemsOfFile('.env', [name], SETTINGS)).toEqual([
+      `${name} in .env is not read: Node.js reads it before this file, so set it in the environment`,
+    ]);
+  },
+);
+
+it.each([
+  ['PGSSLROOTCERT', 'sslrootcert'],
+  ['PGSSLCERT', 'sslcert'],
+  ['PGSSLKEY', 'sslkey'],
+])('%s in a file has no effect: pg reads only the parameter %s', (name, parameter) => {
+  expect(problemsOfFile('.env', [name], SETTINGS)).toEqual([
+    `${name} in .env is not read: add the parameter ${parameter} to DATABASE_URL`,
   ]);
 });
 
@@ -44,7 +74,7 @@ it('accepts in a file what libraries and Docker Compose read', () => {
   const names = [...compose.matchAll(/\$\{(\w+)/g)].map(([, name]) => name!);
   expect(parse(compose)).toHaveProperty('services');
   expect(names).toContain('POSTGRES_PASSWORD');
-  const others = ['OTEL_SERVICE_NAME', 'PGSSLMODE', 'COMPOSE_PROFILES', 'TZ', 'NODE_OPTIONS'];
+  const others = ['TZ', ...FAMILIES.flatMap((family) => family.names)];
   expect(problemsOfFile('.env', [...names, ...others], Object.keys(settings.shape))).toEqual([]);
 });
 

@@ -1,8 +1,78 @@
 import { closest, distance } from 'fastest-levenshtein';
 
-/** Variables that a file `.env` may have for programs other than the service: Docker Compose and the libraries. */
-const OF_OTHERS =
-  /^(?:(?:PG|OTEL_|NODE_|COMPOSE_|DOCKER_)[A-Z0-9_]+|POSTGRES_PASSWORD|GRAFANA_PASSWORD|TZ)$/;
+/** How the variables of one program begin, and those of them that a file `.env` may contain. */
+interface Family {
+  readonly prefix: string;
+  readonly names: readonly string[];
+}
+
+/** What the exporter of OpenTelemetry reads. The rest of its configuration is fixed in tracer-provider.ts. */
+const OTLP = [
+  'HEADERS',
+  'TIMEOUT',
+  'COMPRESSION',
+  'CERTIFICATE',
+  'CLIENT_CERTIFICATE',
+  'CLIENT_KEY',
+];
+
+/** Variables for programs other than the service. One that nobody reads would have no effect, and nobody would notice. */
+export const FAMILIES: readonly Family[] = [
+  {
+    // The variables of libpq that pg reads.
+    prefix: 'PG',
+    names: [
+      ...['PGHOST', 'PGPORT', 'PGDATABASE', 'PGUSER', 'PGPASSFILE', 'PGOPTIONS', 'PGSSLMODE'],
+      'PGSSLNEGOTIATION',
+    ],
+  },
+  {
+    prefix: 'OTEL_',
+    names: OTLP.flatMap((name) => [
+      `OTEL_EXPORTER_OTLP_${name}`,
+      `OTEL_EXPORTER_OTLP_TRACES_${name}`,
+    ]),
+  },
+  {
+    // Node reads its other variables before this file.
+    prefix: 'NODE_',
+    names: ['NODE_TLS_REJECT_UNAUTHORIZED'],
+  },
+  {
+    // https://docs.docker.com/compose/how-tos/environment-variables/envvars
+    prefix: 'COMPOSE_',
+    names: [
+      ...['COMPOSE_ANSI', 'COMPOSE_BAKE', 'COMPOSE_CONVERT_WINDOWS_PATHS'],
+      ...['COMPOSE_DISABLE_ENV_FILE', 'COMPOSE_ENV_FILES', 'COMPOSE_EXPERIMENTAL', 'COMPOSE_FILE'],
+      ...['COMPOSE_IGNORE_ORPHANS', 'COMPOSE_MENU', 'COMPOSE_PARALLEL_LIMIT'],
+      ...['COMPOSE_PATH_SEPARATOR', 'COMPOSE_PROFILES', 'COMPOSE_PROGRESS', 'COMPOSE_PROJECT_NAME'],
+      ...['COMPOSE_REMOVE_ORPHANS', 'COMPOSE_STATUS_STDOUT'],
+    ],
+  },
+  {
+    // https://docs.docker.com/reference/cli/docker/#environment-variables
+    prefix: 'DOCKER_',
+    names: [
+      ...['DOCKER_API_VERSION', 'DOCKER_BUILDKIT', 'DOCKER_CERT_PATH', 'DOCKER_CONFIG'],
+      ...['DOCKER_CONTENT_TRUST', 'DOCKER_CONTENT_TRUST_SERVER', 'DOCKER_CONTEXT'],
+      ...['DOCKER_CUSTOM_HEADERS', 'DOCKER_DEFAULT_PLATFORM', 'DOCKER_HIDE_LEGACY_COMMANDS'],
+      ...['DOCKER_HOST', 'DOCKER_TLS', 'DOCKER_TLS_VERIFY'],
+    ],
+  },
+];
+
+/** Variables of docker-compose.yml, and the time zone, which Node reads. */
+const OF_OTHERS = [
+  ...['POSTGRES_PASSWORD', 'GRAFANA_PASSWORD', 'TZ'],
+  ...FAMILIES.flatMap(({ names }) => names),
+];
+
+/** Variables of libpq that pg reads only in an address. */
+const ONLY_IN_ADDRESS: Readonly<Record<string, string>> = {
+  PGSSLROOTCERT: 'sslrootcert',
+  PGSSLCERT: 'sslcert',
+  PGSSLKEY: 'sslkey',
+};
 
 /** Variables that commands read from the environment, and not from a file `.env`. */
 const OF_COMMANDS = ['PLANT_STORE_TOKEN', 'PLANT_STORE_TOKEN_FILE', 'PLANT_STORE_URL'];
@@ -26,6 +96,12 @@ const LONG_NAME = 8;
 /** The share of the letters of a name that may be mistyped. A name with more different letters is another word. */
 const MAX_DISTANCE = 0.4;
 
+/** A beginning of this length or more belongs to one name. */
+const LONG_BEGINNING = 6;
+
+/** How variables begin that name a database for other programs. */
+const OF_A_DATABASE = /^(?:DB|DATABASE|POSTGRES|POSTGRESQL)_/;
+
 /** Letters that may differ in a short name, too: two that are swapped count as two. */
 const SWAPPED_LETTERS = 2;
 
@@ -39,13 +115,20 @@ export function problemsOfFile(
   names: readonly string[],
   settings: readonly string[],
 ): string[] {
-  const unknown = names.filter((name) => !settings.includes(name));
-  return unknown.flatMap((name) => {
+  const unknown = names.filter((name) => !settings.includes(name) && !OF_OTHERS.includes(name));
+  return unknown.map((name) => {
     if (OF_COMMANDS.includes(name)) {
       return `${name} in ${path} is not read: set it in the environment of the command`;
     }
-    const isOfOthers = OF_OTHERS.test(name) && !isMistyped(name, settings);
-    return isOfOthers ? [] : `${name} in ${path} is not a setting${hint(name, settings)}`;
+    const parameter = ONLY_IN_ADDRESS[name];
+    if (parameter !== undefined) {
+      return `${name} in ${path} is not read: add the parameter ${parameter} to DATABASE_URL`;
+    }
+    if (name.startsWith('NODE_') && !isMistyped(name, settings)) {
+      return `${name} in ${path} is not read: Node.js reads it before this file, so set it in the environment`;
+    }
+    const family = FAMILIES.find(({ prefix }) => name.startsWith(prefix));
+    return `${name} in ${path} is not a setting${hint(name, [...settings, ...(family?.names ?? [])], family)}`;
   });
 }
 
@@ -80,14 +163,24 @@ function isMistyped(name: string, settings: readonly string[]): boolean {
   );
 }
 
-function hint(name: string, settings: readonly string[]): string {
-  const upper = name.toUpperCase();
-  const nearest =
-    settings.find((setting) => setting === upper) ??
-    settings.find((setting) => setting.startsWith(`${upper}_`)) ??
-    closest(upper, settings);
-  return nearest.startsWith(upper) ||
-    distance(upper, nearest) <= Math.max(SWAPPED_LETTERS, MAX_DISTANCE * nearest.length)
-    ? `: did you mean ${nearest}?`
-    : ' (.env.example lists all settings)';
+/** @param family of a program whose variables begin like the name, and are among `known` */
+function hint(name: string, known: readonly string[], family?: Family): string {
+  const nearest = nearestOf(name.toUpperCase(), known);
+  if (nearest !== undefined) return `: did you mean ${nearest}?`;
+  if (family === undefined) return ' (.env.example lists all settings)';
+  const siblings = known.filter((sibling) => sibling.startsWith(family.prefix));
+  return `, and no other program reads it: the nearest known name is ${closest(name, siblings)}`;
+}
+
+function nearestOf(name: string, known: readonly string[]): string | undefined {
+  const begun =
+    known.find((setting) => setting === name) ??
+    known.find((setting) => setting.startsWith(`${name}_`)) ??
+    known.find((setting) => name.length >= LONG_BEGINNING && setting.startsWith(name));
+  if (begun !== undefined) return begun;
+  const nearest = closest(name, known);
+  const mistyped = Math.max(SWAPPED_LETTERS, MAX_DISTANCE * nearest.length);
+  if (nearest.startsWith(name) || distance(name, nearest) <= mistyped) return nearest;
+  if (OF_A_DATABASE.test(name)) return known.find((setting) => setting === 'DATABASE_URL');
+  return known.find((setting) => name.endsWith(`_${setting}`));
 }

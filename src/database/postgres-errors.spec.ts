@@ -8,7 +8,7 @@ import {
   systemError,
 } from '../../test/setup/database/database-errors.js';
 import {
-  isCancelled,
+  isCanceled,
   isDatabaseError,
   isMisconfigured,
   isPartUnavailable,
@@ -21,7 +21,7 @@ import {
 
 const KINDS = {
   unavailable: isUnavailable,
-  cancelled: isCancelled,
+  canceled: isCanceled,
   partUnavailable: isPartUnavailable,
   retryable: isRetryable,
   statementLost: isPreparedStatementLost,
@@ -72,9 +72,9 @@ describe('an SQLSTATE', () => {
     ['53300', 'there are too many connections', ['unavailable']],
     ['53400', 'a limit of the configuration is reached', ['unavailable']],
     ['54001', 'the statement is too complex', []],
-    ['55P03', 'a lock is not available', ['unavailable', 'cancelled']],
+    ['55P03', 'a lock is not available', ['unavailable', 'canceled']],
     ['55006', 'the object is in use', []],
-    ['57014', 'the statement was cancelled', ['unavailable', 'cancelled']],
+    ['57014', 'the statement was canceled', ['unavailable', 'canceled']],
     ['57P01', 'an administrator ended the connection', ['unavailable', 'retryable']],
     ['57P02', 'another connection crashed the server', ['unavailable', 'retryable']],
     ['57P03', 'the server is starting', ['unavailable']],

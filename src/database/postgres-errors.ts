@@ -67,7 +67,7 @@ const UNAVAILABLE = [
   '25006', // read-only transaction: a former primary after a failover
   '53', // too many connections, disk full, out of memory
   '55P03', // lock not available
-  '57', // shutdown, crash recovery, statement cancelled
+  '57', // shutdown, crash recovery, statement canceled
   '58', // system error, such as an I/O error
   ...TIMEOUTS,
   'Connection terminated',
@@ -109,7 +109,7 @@ function firstOf(error: unknown): unknown {
 }
 
 /**
- * The server reports that its own connection to another server failed, as Citus does when a worker is away. Citus has
+ * The server reports that its own connection to another server failed, as Citus does when a worker is unavailable. Citus has
  * tried a new connection before. Errors of the connection to the server itself do not come from the database.
  */
 export function isPartUnavailable(error: unknown): boolean {
@@ -135,7 +135,7 @@ export function isTimeout(error: unknown): boolean {
 }
 
 /** The server ended the statement because its time was up, or an administrator did: the connection is free again. */
-export function isCancelled(error: unknown): boolean {
+export function isCanceled(error: unknown): boolean {
   return isDatabaseError(error) && isOneOf(['57014', '55P03'], error);
 }
 
@@ -182,7 +182,7 @@ export function noPrimary(failures: readonly (readonly [string, unknown])[]): Er
     return `${server}: ${error === undefined ? 'read-only' : describeDatabaseError(error)}`;
   });
   const errors = failures.map(([, error]) => error);
-  // While one server is away, it may be the only one that accepts the login.
+  // While one server is unavailable, it may be the only one that accepts the login.
   const mayRecover = errors.some(
     (error) => error === undefined || (isUnavailable(error) && !isMisconfigured(error)),
   );

@@ -86,7 +86,7 @@ function isTransientFailure(error: unknown): boolean {
 
 /** The address without user, password and parameters. */
 function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string {
-  // Not the path of the socket: for a command it is temporary, and is gone when the operator looks.
+  // Not the path of the socket: for a command it is temporary, and no longer exists when the operator looks.
   if (isEmbedded === true) return dataDir;
   const { database, user } = parse(url);
   const servers = serversOf(url).map(({ host, port }) => `${host}:${port}`);

@@ -79,7 +79,7 @@ describe('a statement', () => {
         text === 'INSERT' ? { notice: { code: '01000', routine } } : {},
       );
       await expect(runStatement(dataSource, 'INSERT', [])).rejects.toMatchObject(
-        unavailable({ message: 'the wait for a standby was cancelled' }),
+        unavailable({ message: 'the wait for a standby was canceled' }),
       );
       await runStatement(dataSource, 'SELECT', []);
       expect(pool.serials).toEqual([1, 2]);

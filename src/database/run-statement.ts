@@ -3,10 +3,10 @@ import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { ErrorCode } from '../errors/error-codes.js';
-import { ServiceError } from '../errors/service-error.js';
+import { SEND_AGAIN, ServiceError } from '../errors/service-error.js';
 import { inSpan } from '../tracing/tracing.js';
 import {
-  isCancelled,
+  isCanceled,
   isPartUnavailable,
   isPreparedStatementLost,
   isRetryable,
@@ -24,8 +24,7 @@ export class PartUnavailableError extends ServiceError {
   }
 }
 
-const UNAVAILABLE_MESSAGE =
-  'The database cannot be reached or does not respond in time. Send the request again in a moment.';
+const UNAVAILABLE_MESSAGE = `The database cannot be reached or does not respond in time. ${SEND_AGAIN}`;
 
 /** A statement that lost this many races or connections will not succeed while its client waits. */
 const MAX_ATTEMPTS = 5;
@@ -122,10 +121,10 @@ async function query<Row extends object>(
 }
 
 /**
- * The functions that warn of a cancelled wait for standbys: the one of Postgres, and the one of a Citus coordinator that
+ * The functions that warn of a canceled wait for standbys: the one of Postgres, and the one of a Citus coordinator that
  * forwards the warnings of its workers. They are compared by function because the text is translated.
  */
-const REPORTS_CANCELLED_WAIT = ['SyncRepWaitForLSN', 'DefaultCitusNoticeReceiver'];
+const REPORTS_CANCELED_WAIT = ['SyncRepWaitForLSN', 'DefaultCitusNoticeReceiver'];
 
 /** SQLSTATE of a warning without a code of its own. */
 const WARNING = '01000';
@@ -143,7 +142,7 @@ async function queryReplicated<Row extends object>(
         : queryPooled<Row>(client, statement);
     },
     // The connection is good if its server reports that another server cannot be reached, or that the statement's time is up.
-    (error) => isPartUnavailable(error) || isCancelled(error),
+    (error) => isPartUnavailable(error) || isCanceled(error),
   );
 }
 
@@ -167,7 +166,7 @@ async function queryPooled<Row extends object>(
  * time is up, Postgres commits on this server alone and reports success with a warning: this function throws an error instead.
  *
  * @param isGood whether the connection can be used again after this error
- * @throws ServiceError databaseUnavailable when the wait was cancelled; or the error of the connection or of `run`
+ * @throws ServiceError databaseUnavailable when the wait was canceled; or the error of the connection or of `run`
  */
 async function withClient<Result>(
   pool: Pool,
@@ -183,7 +182,7 @@ async function withClient<Result>(
     code?: string | undefined;
     routine?: string | undefined;
   }) => {
-    if (code === WARNING && REPORTS_CANCELLED_WAIT.includes(routine)) isReplicated = false;
+    if (code === WARNING && REPORTS_CANCELED_WAIT.includes(routine)) isReplicated = false;
   };
   // A lost connection is also reported as an event, which would end the process without a listener.
   const onError = () => undefined;
@@ -191,7 +190,7 @@ async function withClient<Result>(
   let isUsable = true;
   try {
     const result = await run(client);
-    if (!isReplicated) throw databaseUnavailable(new Error('the wait for a standby was cancelled'));
+    if (!isReplicated) throw databaseUnavailable(new Error('the wait for a standby was canceled'));
     return result;
   } catch (error) {
     isUsable = isGood(error);

@@ -16,7 +16,7 @@ export interface TimeLimits {
  * array.
  */
 const settingsOf = ({ statement, lock }: TimeLimits): Readonly<Record<string, string>> => ({
-  // Only a warning says that somebody cancelled the wait for a standby.
+  // Only a warning says that somebody canceled the wait for a standby.
   client_min_messages: 'warning',
   // With `off`, a crash loses plants that were acknowledged; with `local` and `remote_write`, a failover.
   synchronous_commit: 'on',

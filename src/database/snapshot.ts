@@ -3,7 +3,7 @@ import { to as copyTo } from 'pg-copy-streams';
 import type { DatabaseConfig } from '../config/config.js';
 import { withConnection } from './connection.js';
 import { limited } from './limited.js';
-import { isCancelled, READ_TIMEOUT } from './postgres-errors.js';
+import { isCanceled, READ_TIMEOUT } from './postgres-errors.js';
 import { beginOf, type TimeLimits } from './session.js';
 import { FIND_LIST, FIND_TABLE } from './shards.js';
 
@@ -109,7 +109,7 @@ async function countRows(
     );
     return Number(rows[0]!.count);
   } catch (error) {
-    if (isCancelled(error)) return undefined;
+    if (isCanceled(error)) return undefined;
     throw error;
   }
 }

@@ -23,6 +23,9 @@ export class ServiceError extends Error {
   }
 }
 
+/** For clients, after a failure that ends soon. */
+export const SEND_AGAIN = 'Send the request again in a moment.';
+
 // The messages of errors that several features or the OpenAPI document need.
 
 export function invalidHttp(): ServiceError {
@@ -73,7 +76,7 @@ export function internal(cause?: unknown): ServiceError {
 export function issuerUnavailable(cause?: unknown): ServiceError {
   return new ServiceError(
     ErrorCode.issuerUnavailable,
-    'The token cannot be checked now, because the identity provider does not respond. Send the request again in a moment.',
+    `The token cannot be checked now, because the identity provider does not respond. ${SEND_AGAIN}`,
     { cause },
   );
 }
@@ -82,7 +85,7 @@ export function issuerUnavailable(cause?: unknown): ServiceError {
 export function overloaded(): ServiceError {
   return new ServiceError(
     ErrorCode.overloaded,
-    'The service has more work waiting than it accepts. Send the request again in a moment.',
+    `The service has more work waiting than it accepts. ${SEND_AGAIN}`,
   );
 }
 

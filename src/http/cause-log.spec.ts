@@ -66,6 +66,13 @@ describe('the log of causes', () => {
     expect(written().slice(1)).toEqual([[50300, 1, 'b']]);
   });
 
+  it('leaves out the advice to clients', () => {
+    log.add(issuerUnavailable());
+    expect(entries.map(({ msg }) => msg)).toEqual([
+      'The token cannot be checked now, because the identity provider does not respond.',
+    ]);
+  });
+
   it('counts each error number for itself', () => {
     fail('database');
     log.add(issuerUnavailable(new Error('issuer')));

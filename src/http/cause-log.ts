@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { ErrorCode } from '../errors/error-codes.js';
-import type { ServiceError } from '../errors/service-error.js';
+import { SEND_AGAIN, type ServiceError } from '../errors/service-error.js';
 
 const INTERVAL_MS = 1000;
 
@@ -25,7 +25,8 @@ export class CauseLog {
   }
 
   private write({ code, message, cause }: ServiceError, count: number): void {
-    this.logger.error({ error: code, count, err: cause }, message);
+    const text = message.replace(` ${SEND_AGAIN}`, '');
+    this.logger.error({ error: code, count, err: cause }, text);
     const waiting: { count: number; last?: ServiceError } = { count: 0 };
     this.waiting.set(code, waiting);
     setTimeout(() => {

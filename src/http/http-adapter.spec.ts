@@ -154,7 +154,7 @@ describe('a request whose route is unknown', () => {
     expect(response).toMatchObject({ status: 405, headers: { allow: 'POST, GET, HEAD' } });
     expect(JSON.parse(response.body)).toEqual({
       error: 40500,
-      message: '/plants does not support DELETE, only POST, GET, HEAD.',
+      message: '/plants does not support DELETE, only POST, GET and HEAD.',
     });
   });
 

@@ -38,7 +38,7 @@ export class HttpAdapter extends ExpressAdapter {
       connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
     });
     server.maxConnections = this.config.maxConnections;
-    // Without a timeout, a client that never reads its response would keep the connection open for ever.
+    // Without a timeout, a client that never reads its response would keep the connection open forever.
     server.timeout = this.config.idleTimeout;
     endIdle(server);
     // For netcat and others that close their side after the request, and still read the response. Node's types lack
@@ -75,6 +75,8 @@ export class HttpAdapter extends ExpressAdapter {
   }
 }
 
+const LIST = new Intl.ListFormat('en-GB');
+
 type Router = Application['router'];
 
 /** A layer of the router, with a method that Express's types lack. */
@@ -87,7 +89,8 @@ function unmatchedRoute(router: Router, method: string, path: string): ServiceEr
     .flatMap((layer) => layer.route!.stack.map((handler) => handler.method.toUpperCase()))
     // Express serves HEAD with the route of GET.
     .flatMap((known) => (known === 'GET' ? ['GET', 'HEAD'] : [known]));
-  const allowed = [...new Set(methods)].join(', ');
+  const distinct = [...new Set(methods)];
+  const allowed = distinct.join(', ');
   return allowed === ''
     ? new ServiceError(
         ErrorCode.pathNotFound,
@@ -95,7 +98,7 @@ function unmatchedRoute(router: Router, method: string, path: string): ServiceEr
       )
     : new ServiceError(
         ErrorCode.methodNotAllowed,
-        `${path} does not support ${method}, only ${allowed}.`,
+        `${path} does not support ${method}, only ${LIST.format(distinct)}.`,
         // RFC 9110 section 15.5.6.
         { headers: { Allow: allowed } },
       );

@@ -20,7 +20,7 @@ function refusalOf(headers: IncomingHttpHeaders, version = '1.1'): ServiceError 
 }
 
 describe('the Host header', () => {
-  const WRONG_HOST = { code: 40000, message: 'The Host header is missing, or not one host.' };
+  const WRONG_HOST = { code: 40000, message: 'The Host header is missing or not valid.' };
 
   it.each([
     'a',

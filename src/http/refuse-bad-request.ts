@@ -24,7 +24,7 @@ function problemOf(request: IncomingMessage): string | undefined {
   if (request.httpVersionMajor !== 1) return 'The service speaks HTTP/1.1.';
   const { host, 'transfer-encoding': transferCoding } = request.headers;
   const isHostValid = host === undefined ? request.httpVersion !== '1.1' : HOST.test(host);
-  if (!isHostValid) return 'The Host header is missing, or not one host.';
+  if (!isHostValid) return 'The Host header is missing or not valid.';
   if (transferCoding !== undefined && transferCoding.toLowerCase() !== 'chunked') {
     return 'The body is in a transfer coding that the service does not know: send it plain, or with Transfer-Encoding: chunked.';
   }

@@ -122,7 +122,7 @@ describe('the log', () => {
       [499, 33],
       [500, 31],
       [503, 31],
-    ])('the status %d in the colour %d', async (status, colour) => {
+    ])('the status %d in the color %d', async (status, color) => {
       process.env['FORCE_COLOR'] = '1';
       try {
         jest.resetModules();
@@ -133,7 +133,7 @@ describe('the log', () => {
       } finally {
         delete process.env['FORCE_COLOR'];
       }
-      expect(output).toContain(`\u001b[${colour}m${status}\u001b[`);
+      expect(output).toContain(`\u001b[${color}m${status}\u001b[`);
     });
 
     it('its error, its worker and its trace', async () => {
@@ -183,7 +183,7 @@ describe('a log that cannot be written', () => {
   const fail = (code: string) => {
     let attempts = 0;
     return () => {
-      // If the logger tried for ever, another error would end the test after 100 attempts.
+      // If the logger tried forever, another error would end the test after 100 attempts.
       throw Object.assign(new Error(code), { code: ++attempts < 100 ? code : undefined });
     };
   };
@@ -231,7 +231,7 @@ describe('a log that cannot be written', () => {
     expect(messages()).toHaveLength(15);
   });
 
-  it('loses the rest when the process ends, without waiting for ever', () => {
+  it('loses the rest when the process ends, without waiting forever', () => {
     const listeners = process.listeners('exit');
     createLogger({ level: 'info' }).info('late');
     const wait = jest.spyOn(Atomics, 'wait').mockReturnValue('timed-out');

@@ -67,7 +67,7 @@ export function buildDocument(
 
 /** @param baseUrl the default of the server variable `base_url`, without a slash at the end */
 export function serversAt(baseUrl: string): NonNullable<OpenAPIObject['servers']> {
-  const description = 'Where the service is reached';
+  const description = 'The address of the service';
   return [{ url: '{base_url}', variables: { base_url: { default: baseUrl, description } } }];
 }
 

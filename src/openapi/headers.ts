@@ -6,7 +6,7 @@ type Header = NonNullable<NonNullable<OpenAPIObject['components']>['headers']>[s
 export const HEADERS = {
   'X-Request-Id': {
     description:
-      'Names the request in the log of the service: the id that the client sent in this field, or a new one',
+      'Identifies the request in the log of the service: the id that the client sent in this field, or a new one',
     schema: { type: 'string' },
   },
   'WWW-Authenticate': {

@@ -386,10 +386,27 @@ describe('plants load', () => {
     const { exitCode, stderr } = await load([FIXTURE], {}, env);
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(
-      /^The service refuses the token in PLANT_STORE_TOKEN \(40101\)\. Create another one: .+token create/,
+      /^The service refuses the token in PLANT_STORE_TOKEN \(40101\)\. Create another one: .+token create loader\n$/,
     );
     expect(stderr).not.toContain('secret');
     expect(gateway.requests.length).toBeLessThan(20);
+  });
+
+  it('says what is stored when the token is revoked during a load', async () => {
+    await service.database.query('TRUNCATE plants');
+    let responses = 0;
+    gateway.onResponse = () => {
+      if (++responses === 1)
+        gateway.faults.push({
+          status: 401,
+          body: '{"error":40101,"message":"The token is not valid."}',
+        });
+    };
+    const { exitCode, stderr } = await load([await someLines()]);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(
+      /^The service refuses the token .+\nUp to line \d+: at least \d+ plants? stored, .+ is safe: .+\n$/,
+    );
   });
 
   it.each([
@@ -460,7 +477,11 @@ describe('plants load', () => {
       'cannot be written: a file in its path is not a folder. Name',
     ],
     [[FIXTURE, '--refused', '.'], 1, 'cannot be written: it is a folder. Name'],
-    [[FIXTURE, '--url', 'http://127.0.0.1:1'], 1, 'gave no response (ECONNREFUSED)'],
+    [
+      [FIXTURE, '--url', 'http://127.0.0.1:1'],
+      1,
+      '(ECONNREFUSED). Is the service running? Check --url.\n',
+    ],
     [[FIXTURE, '--url', 'localhost:3000'], 2, 'Use an address such as'],
     [[FIXTURE, '--url', 'http://a:b@x'], 2, 'without user, password'],
     [[FIXTURE, '--url', 'http://secret@x'], 2, 'without user, password'],
@@ -485,7 +506,7 @@ describe('plants load', () => {
     expect(await loadText('id,name\n1,a\n')).toMatchObject({
       exitCode: 1,
       stderr: expect.stringContaining(
-        `did not respond as a Plant Store does (${status}). Check --url.`,
+        `did not respond as a Plant Store does (${status}). Check --url.\n`,
       ),
     });
     expect(await load([FIXTURE, '--url', `${gateway.url}/prefix/`])).toMatchObject({

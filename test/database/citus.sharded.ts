@@ -258,7 +258,7 @@ onCitus('plants on Citus', () => {
     });
 
     itKills(
-      'a plant whose wait for a standby is cancelled on a worker is not acknowledged',
+      'a plant whose wait for a standby is canceled on a worker is not acknowledged',
       async () => {
         const { workers } = cluster.servers!;
         const waitForStandby = async (name: string) => {
@@ -268,14 +268,14 @@ onCitus('plants on Citus', () => {
           }
         };
         const cancelWaits = async () => {
-          const cancelled = await Promise.all(
+          const canceled = await Promise.all(
             workers.map((worker) =>
               worker.query(
                 `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`,
               ),
             ),
           );
-          return cancelled.flat().length > 0;
+          return canceled.flat().length > 0;
         };
         await waitForStandby('ghost');
         for (let attempt = 0; attempt < 2; attempt++) {

@@ -66,7 +66,7 @@ describe.each([
        WHERE wait_event = 'SyncRep' AND query ~ 'INTO plants|COMMIT'`,
     );
 
-  it('does not acknowledge a plant whose wait was cancelled, nor its repeats', async () => {
+  it('does not acknowledge a plant whose wait was canceled, nor its repeats', async () => {
     for (let attempt = 0; attempt < 3; attempt++) {
       let isOver = false;
       const response = post(2).finally(() => (isOver = true));

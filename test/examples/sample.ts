@@ -136,15 +136,19 @@ export function describeSample(sampleName: string, sample: Sample): void {
       },
     );
 
-    test(title('says that an id is taken, or why a request failed'), async () => {
+    test(title('says in one line that an id is taken, or why a request failed'), async () => {
       const [plant] = PLANTS;
       await run(plant!);
       const taken = await run({ ...plant!, name: 'other' });
-      expect(taken.exitCode).not.toBe(0);
-      expect(taken.output).toMatch(/The id .*is taken\./);
+      expect(taken).toEqual({
+        exitCode: 1,
+        output: expect.stringMatching(/^The id .*is taken\.\n$/),
+      });
       const unauthorized = await run(plant!, { PLANT_STORE_TOKEN: 'wrong' });
-      expect(unauthorized.exitCode).not.toBe(0);
-      expect(unauthorized.output).toMatch(/40101|token/);
+      expect(unauthorized).toEqual({
+        exitCode: 1,
+        output: expect.stringMatching(/^.*(40101|token).*\n$/),
+      });
       expect(await service.storedPlants()).toEqual([plant]);
     });
 

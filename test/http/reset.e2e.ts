@@ -36,7 +36,7 @@ describe('a client that resets its connection', () => {
 
   async function expectAllReleased() {
     await untilIdle(service.app);
-    // As many plants as the limit, one after the other: each must be admitted, so no place may be occupied for ever.
+    // As many plants as the limit, one after the other: each must be admitted, so no place may be occupied forever.
     for (let id = 1; id <= LIMIT; id++) {
       expect(await service.post(`{"id":${-id},"name":"afterwards"}`)).toMatchObject({
         status: 200,
@@ -45,7 +45,7 @@ describe('a client that resets its connection', () => {
     expect(await service.metric('plant_store_pending_requests')).toBe(0);
   }
 
-  it('while its token is looked up does not count as pending for ever', async () => {
+  it('while its token is looked up does not count as pending forever', async () => {
     const server = service.app.getHttpServer();
     const gone: Promise<unknown>[] = [];
     server.on('connection', (socket: Socket) => {

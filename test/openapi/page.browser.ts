@@ -17,7 +17,7 @@ const MORE_RULES = [
 ];
 const AXE_OPTIONS = { rules: Object.fromEntries(MORE_RULES.map((id) => [id, { enabled: true }])) };
 
-/** The colours that axe-core reads are the last ones only when no element changes its colour any more. */
+/** The colors that axe-core reads are the last ones only when no element changes its color any more. */
 const TRANSITIONS_ENDED = `Promise.allSettled(
   document.getAnimations().filter((each) => each instanceof CSSTransition).map((each) => each.finished),
 )`;

@@ -94,7 +94,7 @@ describe('a start that cannot succeed', () => {
       'a file of a secret that does not exist',
       ['service', 'command'],
       { DATABASE_URL_FILE: '/nowhere/url' },
-      /^DATABASE_URL_FILE names \/nowhere\/url, which cannot be read: there is no such file or folder\n$/,
+      /^The file \/nowhere\/url in DATABASE_URL_FILE cannot be read: there is no such file or folder\n$/,
     ],
     [
       // For documentation (RFC 5737), so no machine has it.
@@ -258,7 +258,7 @@ describe('a start that cannot succeed', () => {
       const command = attempt([MAIN], {}, dir);
       expect(await command.exit()).toBe(1);
       expect(command.stderr).toBe(
-        `DATABASE_URL in ${join(dir, '.env')} contains #, which begins a comment: put its value in quotes\n`,
+        `DATABASE_URL in ${join(dir, '.env')} contains #, which begins a comment: put its value in quotes; in DATABASE_URL, write # as %23\n`,
       );
       await rm(dir, { recursive: true });
     },

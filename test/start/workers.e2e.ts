@@ -380,7 +380,7 @@ describeOnLinux('several workers that stop', () => {
     expect(await service.command.exit()).toBe(1);
     expect(service.command.stdout).not.toContain('replaced');
     // A worker that was not killed would notice this.
-    expect(service.command.stdout).not.toContain('the primary is gone');
+    expect(service.command.stdout).not.toContain('the primary has ended');
   });
 
   it('send the responses to the requests in flight, refuse scrapes at once, also those that wait for it, send their last traces, and end, when the primary is killed', async () => {
@@ -410,15 +410,15 @@ describeOnLinux('several workers that stop', () => {
       body: expect.stringContaining('50302'),
     };
     expect(await readResponses(waiting)).toMatchObject([refused]);
-    await service.command.waitFor(/(This worker stops: the primary is gone\.[^]*){2}/);
+    await service.command.waitFor(/(This worker stops: the primary has ended\.[^]*){2}/);
     later.write(METRICS.slice(-1));
     expect(await readResponses(later)).toMatchObject([refused]);
     await refusesConnections(service.port);
     await expectFinished(inFlight);
     await service.command.exit();
-    expect(service.command.stdout.match(/This worker stops: the primary is gone\./g)).toHaveLength(
-      2,
-    );
+    expect(
+      service.command.stdout.match(/This worker stops: the primary has ended\./g),
+    ).toHaveLength(2);
     for (const id of traceIds) {
       const spans = collector.spans.filter(({ traceId }) => traceId === id);
       expect(spans.map(({ name }) => name)).toContain('POST /plants');

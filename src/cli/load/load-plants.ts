@@ -6,7 +6,7 @@ import { untilInterrupted } from '../interruption.js';
 import type { Streams } from '../streams.js';
 import { LoadProgress } from './load-progress.js';
 import { Load } from './load.js';
-import { PlantClient } from './plant-client.js';
+import { PlantClient, UnusableServiceError } from './plant-client.js';
 import { readPlantLines } from './plant-lines.js';
 import { RefusedLines } from './refused-lines.js';
 
@@ -50,7 +50,8 @@ export async function loadPlants(options: LoadOptions, streams: Streams): Promis
     list = refused.finish();
   } catch (error) {
     list = refused.stop();
-    if (error instanceof CommandError && progress.line > 0) {
+    const isNothingStored = error instanceof UnusableServiceError && progress.done === 0;
+    if (error instanceof CommandError && progress.line > 0 && !isNothingStored) {
       error.message += `\nUp to line ${progress.line}: at least ${summary()} ${SAFE_TO_REPEAT}`;
     }
     throw error;

@@ -5,7 +5,7 @@ import type { Outcome, PlantClient } from './plant-client.js';
 import type { PlantLine } from './plant-lines.js';
 import type { RefusedLines } from './refused-lines.js';
 
-/** Sends plants to a service, and repeats the plants that may not have arrived, however long the service is away. */
+/** Sends plants to a service, and repeats the plants that may not have arrived, however long the service is unavailable. */
 export class Load {
   private readonly inFlight = new InFlight();
   private readonly failed = Promise.withResolvers<never>();

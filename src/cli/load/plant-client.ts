@@ -1,6 +1,9 @@
 import { Pool, type Dispatcher } from 'undici';
 import { CommandError } from '../command-error.js';
 
+/** The service cannot be used with this URL and token: the plant was not stored. */
+export class UnusableServiceError extends CommandError {}
+
 /** The result of sending a plant. */
 export type Outcome =
   | { readonly kind: 'stored' }
@@ -11,10 +14,20 @@ export type Outcome =
 /** Responses of the service, or of a proxy before it, after which the same request may succeed. */
 const TEMPORARY: readonly number[] = [408, 429, 502, 503, 504];
 
+/** There was no connection, so nothing was sent. */
+const NO_CONNECTION: readonly string[] = [
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+];
+
 /** The service responds earlier, unless its DATABASE_TIMEOUT_MS is very long. */
 const RESPONSE_TIMEOUT_MS = 60_000;
 
-/** Sends plants to a service, which a proxy may be in front of, and which may be away. */
+/** Sends plants to a service, which a proxy may be in front of, and which may be unavailable. */
 export class PlantClient {
   private readonly pool: Pool;
   private hasResponded = false;
@@ -58,12 +71,12 @@ export class PlantClient {
       return { kind: 'refused', ...failure };
     }
     if (failure !== undefined && status === 401) {
-      throw new CommandError(
+      throw new UnusableServiceError(
         `The service refuses the token in PLANT_STORE_TOKEN (${failure.error}). Create another one: ` +
           './plant-store token create loader',
       );
     }
-    throw new CommandError(
+    throw new UnusableServiceError(
       `${this.url.href} did not respond as a Plant Store does (${problem}). Check --url.`,
     );
   }
@@ -72,15 +85,15 @@ export class PlantClient {
     return this.pool.destroy();
   }
 
-  /** Before the first response, the URL is probably wrong. After it, the service is away, and is waited for. */
+  /** Before the first response, the URL is probably wrong. After it, the service is unavailable, and is waited for. */
   private explainNoResponse(error: unknown): Outcome {
     const { code, message } = error as NodeJS.ErrnoException;
     const reason = `no response (${code ?? message})`;
     if (!this.hasResponded) {
-      throw new CommandError(
-        `${this.url.href} gave ${reason}. Is the service running? Check --url.`,
-        { cause: error },
-      );
+      const Failure = NO_CONNECTION.includes(code ?? '') ? UnusableServiceError : CommandError;
+      throw new Failure(`${this.url.href} gave ${reason}. Is the service running? Check --url.`, {
+        cause: error,
+      });
     }
     return { kind: 'unknown', reason, retryAfter: 1 };
   }

@@ -1,6 +1,6 @@
 /* global document, matchMedia, SwaggerUIBundle */
 
-// The style sheet of Swagger UI has dark colours for a page with this class.
+// The style sheet of Swagger UI has dark colors for a page with this class.
 const darkScheme = matchMedia('(prefers-color-scheme: dark)');
 const applyScheme = () =>
   document.documentElement.classList.toggle('dark-mode', darkScheme.matches);
