@@ -1,10 +1,10 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { fork, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { AppConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { tryAddress } from '../http/try-address.js';
-import { unblockOutput } from '../logging/log-output.js';
+import { WORKER_LOG_DESCRIPTOR } from '../logging/log-output.js';
 import { createRegistry, workerRestarts } from '../metrics/registry.js';
 import { BackOff } from './back-off.js';
 import type { ToPrimary, ToWorker, WorkerSettings } from './messages.js';
@@ -121,13 +121,13 @@ export class Workers {
     const { worker } = settings;
     let child: ChildProcess;
     try {
-      child = fork(new URL('worker.js', import.meta.url));
+      child = createProcess();
     } catch (error) {
       return { ending: 'not created', reason: (error as Error).message };
     }
-    unblockOutput();
     this.processes.add(child);
     let reason: string | undefined;
+    for (const output of [child.stdout, child.stderr]) output?.on('data', forward);
     child.on('error', (error) => (reason = error.message));
     child.on('message', (message: ToPrimary) => {
       switch (message.type) {
@@ -158,6 +158,26 @@ export class Workers {
   private async readMetrics(): Promise<string> {
     return this.metrics.text(await takeSnapshot(this.registry));
   }
+}
+
+function createProcess(): ChildProcess {
+  const stdio: StdioOptions = [
+    'ignore',
+    // On a terminal, which is a blocking output in any case, the library that formats the log looks here for colours.
+    process.stdout.isTTY ? 'inherit' : 'pipe',
+    'pipe',
+    'ipc',
+  ];
+  stdio[WORKER_LOG_DESCRIPTOR] = 1;
+  return fork(new URL('worker.js', import.meta.url), { stdio });
+}
+
+/**
+ * Writes to standard error what a worker writes besides its log, such as the stack of a crash. While nobody reads that, it is
+ * lost: if it waited, the worker would not be replaced before it was read.
+ */
+function forward(text: Buffer): void {
+  if (!process.stderr.writableNeedDrain) process.stderr.write(text);
 }
 
 /**

@@ -16,7 +16,14 @@ const MAX_BUFFER_BYTES = 1024 * 1024;
 const WAITS_AT_EXIT = 10;
 
 /**
- * The standard output of the process. The service must not stop, and no request must wait, because the log cannot be
+ * The descriptor of the log in a worker: the standard output of the primary. Every process that shares this would block on a
+ * full pipe as soon as one of them made it blocking. Node does so with the descriptors 0 to 2 of a new process, and may do so
+ * again when that ends.
+ */
+export const WORKER_LOG_DESCRIPTOR = 4;
+
+/**
+ * The standard output of the service. The service must not stop, and no request must wait, because the log cannot be
  * written: a disk is full, or a program that reads it hangs or has ended. Entries are lost then, and counted.
  */
 export class LogOutput implements DestinationStream {
@@ -25,9 +32,10 @@ export class LogOutput implements DestinationStream {
   private isFailing = false;
   private waitsLeft = 0;
 
-  constructor() {
+  /** @param descriptor of the log in this process */
+  constructor(descriptor: number) {
     this.stream = pino.destination({
-      dest: 1,
+      dest: descriptor,
       sync: true,
       minLength: BUFFER_LENGTH,
       maxWrite: MAX_WRITE_BYTES,
@@ -61,14 +69,4 @@ export class LogOutput implements DestinationStream {
   flush(): void {
     this.stream.flush();
   }
-}
-
-/**
- * Lets a write to a full standard output fail instead of blocking this process. Call it after the start of a child process
- * that shares the output: Node has made the output a blocking one for it.
- */
-export function unblockOutput(): void {
-  // Only the internal handle of the stream can change that. A file has none, and never blocks.
-  const { _handle: handle } = process.stdout as { _handle?: { setBlocking?(on: boolean): void } };
-  handle?.setBlocking?.(false);
 }

@@ -1,7 +1,7 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { prettyFactory, type MessageFormatFunc, type PrettyOptions } from 'pino-pretty';
 import type { Config } from '../config/config.js';
-import { LogOutput } from './log-output.js';
+import { LogOutput, WORKER_LOG_DESCRIPTOR } from './log-output.js';
 
 type PrettyColors = Parameters<MessageFormatFunc>[3]['colors'];
 
@@ -13,10 +13,10 @@ export const countLostEntries = (): number => output?.lostEntries ?? 0;
 /**
  * Writes JSON to standard output, one log entry a line; on a terminal, text for people.
  *
- * @param worker the number of the worker, for every log entry
+ * @param worker the number of the worker that this process is, for every log entry
  */
 export function createLogger({ level }: Config['log'], worker?: number): Logger {
-  output ??= new LogOutput();
+  output ??= new LogOutput(worker === undefined ? 1 : WORKER_LOG_DESCRIPTOR);
   const { isTTY } = process.stdout;
   return pino(
     {
