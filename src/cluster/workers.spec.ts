@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { EventEmitter } from 'node:events';
 import { createServer } from 'node:http';
+import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { pino } from 'pino';
 import { importWithGlobalTimers } from '../../test/setup/time/held-waits.js';
@@ -16,6 +17,8 @@ const resources = useResources();
 class Child extends EventEmitter {
   readonly send = jest.fn();
   readonly kill = jest.fn();
+  readonly stdout = new PassThrough();
+  readonly stderr = new PassThrough();
 
   report(message: ToPrimary): void {
     this.emit('message', message);
@@ -155,7 +158,7 @@ describe('the primary of two workers', () => {
 
   it.each([
     [
-      'says so later, and has no channel to it',
+      'says so later, and has no channel to it and no output of it',
       'exit code -24',
       () => {
         const child = new Child();
@@ -163,7 +166,8 @@ describe('the primary of two workers', () => {
           child.emit('error', new Error('spawn EMFILE'));
           child.end(-24);
         });
-        return Object.assign(child, { send: undefined }) as Child;
+        const missing = { send: undefined, stdout: undefined, stderr: undefined };
+        return Object.assign(child, missing);
       },
     ],
     [
@@ -197,6 +201,26 @@ describe('the primary of two workers', () => {
       expect(entries[end]).toBe(`Worker 2 ended (exit code 1); it is replaced in ${wait} ms.`);
       jest.advanceTimersByTime(wait);
       (await child(end + 3)).end(1);
+    }
+  });
+
+  it('writes to standard error what a worker writes besides its log, and drops it while nobody reads that', async () => {
+    const [first] = await start();
+    const write = jest.spyOn(process.stderr, 'write').mockReturnValue(false);
+    const setFull = (value: boolean) =>
+      Object.defineProperty(process.stderr, 'writableNeedDrain', { value, configurable: true });
+    setFull(false);
+    try {
+      first.stdout.write('printed');
+      first.stderr.write('a stack');
+      await settled();
+      setFull(true);
+      first.stderr.write('late');
+      await settled();
+      expect(write.mock.calls.map(([text]) => String(text))).toEqual(['printed', 'a stack']);
+    } finally {
+      Reflect.deleteProperty(process.stderr, 'writableNeedDrain');
+      write.mockRestore();
     }
   });
 

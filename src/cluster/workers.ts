@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { AppConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { tryAddress } from '../http/try-address.js';
-import { STANDARD_OUTPUT } from '../logging/log-output.js';
+import { WORKER_LOG_DESCRIPTOR } from '../logging/log-output.js';
 import { createRegistry, workerRestarts } from '../metrics/registry.js';
 import { BackOff } from './back-off.js';
 import type { ToPrimary, ToWorker, WorkerSettings } from './messages.js';
@@ -13,9 +13,6 @@ import { takeSnapshot, WorkerMetrics } from './worker-metrics.js';
 
 /** How long a worker may run after all timeouts of a graceful stop; then it is killed. */
 const STOP_GRACE_MS = 5000;
-
-/** The descriptors of a worker. The last one is `LOG_OF_WORKER`. */
-const STDIO: StdioOptions = ['ignore', 'ignore', 'pipe', 'ipc', STANDARD_OUTPUT];
 
 /** The primary: starts the worker processes, replaces those that end, stops them, and adds up their metrics. */
 export class Workers {
@@ -124,14 +121,13 @@ export class Workers {
     const { worker } = settings;
     let child: ChildProcess;
     try {
-      child = fork(new URL('worker.js', import.meta.url), { stdio: STDIO });
+      child = createProcess();
     } catch (error) {
       return { ending: 'not created', reason: (error as Error).message };
     }
     this.processes.add(child);
-    // Node reports there why a worker crashed.
-    child.stderr?.on('data', (text: Buffer) => process.stderr.write(text));
     let reason: string | undefined;
+    for (const output of [child.stdout, child.stderr]) output?.on('data', forward);
     child.on('error', (error) => (reason = error.message));
     child.on('message', (message: ToPrimary) => {
       switch (message.type) {
@@ -162,6 +158,26 @@ export class Workers {
   private async readMetrics(): Promise<string> {
     return this.metrics.text(await takeSnapshot(this.registry));
   }
+}
+
+function createProcess(): ChildProcess {
+  const stdio: StdioOptions = [
+    'ignore',
+    // On a terminal, which is a blocking output in any case, the library that formats the log looks here for colours.
+    process.stdout.isTTY ? 'inherit' : 'pipe',
+    'pipe',
+    'ipc',
+  ];
+  stdio[WORKER_LOG_DESCRIPTOR] = 1;
+  return fork(new URL('worker.js', import.meta.url), { stdio });
+}
+
+/**
+ * Writes to standard error what a worker writes besides its log, such as the stack of a crash. While nobody reads that, it is
+ * lost: if it waited, the worker would not be replaced before it was read.
+ */
+function forward(text: Buffer): void {
+  if (!process.stderr.writableNeedDrain) process.stderr.write(text);
 }
 
 /**

@@ -15,18 +15,15 @@ const MAX_BUFFER_BYTES = 1024 * 1024;
 /** At the end of the process, how many tenths of a second are waited for a program that reads the log too slowly. */
 const WAITS_AT_EXIT = 10;
 
-/** The descriptor of the log in a process that is not a worker. */
-export const STANDARD_OUTPUT = 1;
-
 /**
- * The descriptor of the log in a worker: the standard output of the primary. When a process starts another one, Node makes
- * what becomes its standard output a blocking one, for all processes that share it, and does the same when it ends. A full
- * pipe would then stop every worker. Descriptors above 2 stay as they are.
+ * The descriptor of the log in a worker: the standard output of the primary. Every process that shares this would block on a
+ * full pipe as soon as one of them made it blocking. Node does so with the descriptors 0 to 2 of a new process, and may do so
+ * again when that ends.
  */
-export const LOG_OF_WORKER = 4;
+export const WORKER_LOG_DESCRIPTOR = 4;
 
 /**
- * The log of the process. The service must not stop, and no request must wait, because the log cannot be
+ * The standard output of the service. The service must not stop, and no request must wait, because the log cannot be
  * written: a disk is full, or a program that reads it hangs or has ended. Entries are lost then, and counted.
  */
 export class LogOutput implements DestinationStream {
@@ -35,7 +32,7 @@ export class LogOutput implements DestinationStream {
   private isFailing = false;
   private waitsLeft = 0;
 
-  /** @param descriptor of an output that does not block: `output-errors.ts` opens standard output, and so Node makes it one */
+  /** @param descriptor of the log in this process */
   constructor(descriptor: number) {
     this.stream = pino.destination({
       dest: descriptor,

@@ -1,13 +1,12 @@
 import fs from 'node:fs';
-import tty from 'node:tty';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { settled } from '../../test/setup/time/settled.js';
 import type * as LoggerModule from './logger.js';
 
+const { isTTY } = process.stdout;
 let createLogger: typeof LoggerModule.createLogger;
 let countLostEntries: typeof LoggerModule.countLostEntries;
-const onTerminal = (is: boolean) => jest.spyOn(tty, 'isatty').mockReturnValue(is);
 /** What a write to standard output returns: by default, the length of the text. */
 let write: (text: string) => number;
 const writeAll = (text: string) => Buffer.byteLength(text);
@@ -26,13 +25,14 @@ beforeEach(async () => {
     output += String(written);
     return written.length;
   });
-  onTerminal(false);
+  Object.assign(process.stdout, { isTTY: false });
   // The module keeps one stream for the process, with the timers of the test that created it.
   jest.resetModules();
   ({ createLogger, countLostEntries } = await import('./logger.js'));
 });
 afterEach(() => {
   jest.runOnlyPendingTimers();
+  Object.assign(process.stdout, { isTTY });
   jest.restoreAllMocks();
   jest.useRealTimers();
 });
@@ -54,15 +54,6 @@ describe('the log', () => {
     expect(output.match(/(?<="msg":")\w+/g) ?? []).toEqual(messages);
   });
 
-  it.each([
-    ['standard output', undefined, 1],
-    ['a descriptor that Node leaves as it is, in a worker', 2, 4],
-  ])('is written to %s', (_name, worker, descriptor) => {
-    createLogger({ level: 'info' }, worker).info('entry');
-    flush();
-    expect(jest.mocked(fs.writeSync).mock.calls.map(([used]) => used)).toEqual([descriptor]);
-  });
-
   it('is JSON, one entry a line, with the time as ISO text', () => {
     const logger = createLogger({ level: 'info' });
     logger.info({ status: 200 }, 'first');
@@ -81,7 +72,7 @@ describe('the log', () => {
   });
 
   it('on a terminal is text for people', async () => {
-    onTerminal(true);
+    Object.assign(process.stdout, { isTTY: true });
     createLogger({ level: 'info' }).info({ status: 200 }, 'hello');
     await settled();
     expect(stripVTControlCharacters(output)).toMatch(
@@ -100,7 +91,7 @@ describe('the log', () => {
       token: 'greenhouse',
     };
     const textOf = async (fields: object, message = 'request') => {
-      onTerminal(true);
+      Object.assign(process.stdout, { isTTY: true });
       createLogger({ level: 'info' }).info({ ...entry, ...fields }, message);
       await settled();
       return stripVTControlCharacters(output).replace(/^\[\d\d:\d\d:\d\d\] /, '');
@@ -122,18 +113,18 @@ describe('the log', () => {
       [499, 33],
       [500, 31],
       [503, 31],
-    ])('the status %d in the color %d', async (status, color) => {
+    ])('the status %d in the colour %d', async (status, colour) => {
       process.env['FORCE_COLOR'] = '1';
       try {
         jest.resetModules();
         ({ createLogger } = await import('./logger.js'));
-        onTerminal(true);
+        Object.assign(process.stdout, { isTTY: true });
         createLogger({ level: 'info' }).info({ ...entry, status }, 'request');
         await settled();
       } finally {
         delete process.env['FORCE_COLOR'];
       }
-      expect(output).toContain(`\u001b[${color}m${status}\u001b[`);
+      expect(output).toContain(`\u001b[${colour}m${status}\u001b[`);
     });
 
     it('its error, its worker and its trace', async () => {
@@ -183,7 +174,7 @@ describe('a log that cannot be written', () => {
   const fail = (code: string) => {
     let attempts = 0;
     return () => {
-      // If the logger tried forever, another error would end the test after 100 attempts.
+      // If the logger tried for ever, another error would end the test after 100 attempts.
       throw Object.assign(new Error(code), { code: ++attempts < 100 ? code : undefined });
     };
   };
@@ -231,7 +222,7 @@ describe('a log that cannot be written', () => {
     expect(messages()).toHaveLength(15);
   });
 
-  it('loses the rest when the process ends, without waiting forever', () => {
+  it('loses the rest when the process ends, without waiting for ever', () => {
     const listeners = process.listeners('exit');
     createLogger({ level: 'info' }).info('late');
     const wait = jest.spyOn(Atomics, 'wait').mockReturnValue('timed-out');

@@ -1,8 +1,7 @@
-import tty from 'node:tty';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { prettyFactory, type MessageFormatFunc, type PrettyOptions } from 'pino-pretty';
 import type { Config } from '../config/config.js';
-import { LOG_OF_WORKER, LogOutput, STANDARD_OUTPUT } from './log-output.js';
+import { LogOutput, WORKER_LOG_DESCRIPTOR } from './log-output.js';
 
 type PrettyColors = Parameters<MessageFormatFunc>[3]['colors'];
 
@@ -12,14 +11,13 @@ let output: LogOutput | undefined;
 export const countLostEntries = (): number => output?.lostEntries ?? 0;
 
 /**
- * Writes JSON to standard output (a worker: to that of the primary), one log entry a line; on a terminal, text for people.
+ * Writes JSON to standard output, one log entry a line; on a terminal, text for people.
  *
- * @param worker the number of the worker, for every log entry
+ * @param worker the number of the worker that this process is, for every log entry
  */
 export function createLogger({ level }: Config['log'], worker?: number): Logger {
-  const descriptor = worker === undefined ? STANDARD_OUTPUT : LOG_OF_WORKER;
-  output ??= new LogOutput(descriptor);
-  const isTTY = tty.isatty(descriptor);
+  output ??= new LogOutput(worker === undefined ? 1 : WORKER_LOG_DESCRIPTOR);
+  const { isTTY } = process.stdout;
   return pino(
     {
       level,

@@ -1,27 +1,26 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { mountSmallDisk, type SmallDisk } from '../setup/service/disk.js';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { makeDataDir } from '../setup/service/data-dir.js';
+import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { postPlant } from '../setup/http/post-plant.js';
+import { openConnection, readResponses } from '../setup/http/raw-http.js';
+import { end, stopUnderLoad } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
 import {
-  COMPILE_CACHE,
   NODE_OPTION,
   ROOT,
   runBefore,
-  runCommand,
+  runProgram,
+  type Command,
 } from '../setup/service/command.js';
-import { makeDataDir } from '../setup/service/data-dir.js';
+import { mountSmallDisk, type SmallDisk } from '../setup/service/disk.js';
+import { isReady } from '../setup/service/is-ready.js';
 import { METRICS_SETTING, metricAt } from '../setup/service/metrics.js';
 import { findFreePorts } from '../setup/service/ports.js';
 import { childrenOf } from '../setup/service/processes.js';
-import { openConnection, readResponses } from '../setup/http/raw-http.js';
-import { startService, type TestService } from '../setup/service/service.js';
-import { isReady } from '../setup/service/is-ready.js';
 import { until } from '../setup/time/until.js';
+import { within } from '../setup/time/within.js';
 
 const LOST = 'plant_store_log_entries_lost_total';
 const describeOnLinux = process.platform === 'linux' ? describe : describe.skip;
@@ -29,92 +28,96 @@ const canMount = await mountSmallDisk('1m');
 await canMount?.close();
 const describeWithDisk = canMount === undefined ? describe.skip : describe;
 
-/** Gives the schema and a token. */
-let beside: TestService;
-let service: ChildProcess | undefined;
+/** The requests that fill a pipe: 64 clients, each with as many as the service reads at once. */
+const CLIENTS = 64;
+const PIPELINED = 16;
+
+let database: TestDatabase;
+let token: string;
+let service: Command;
 let url: string;
 let serial = 0;
 
 beforeAll(async () => {
-  beside = await startService();
-});
-beforeEach(async () => {
-  url = `http://127.0.0.1:${(await findFreePorts(1))[0]}`;
+  database = await openTestDatabase();
+  token = await createToken({ DATABASE_URL: database.url });
 });
 afterEach(async () => {
-  if (service?.exitCode === null && service.signalCode === null) {
-    service.kill('SIGKILL');
-    await once(service, 'close');
-  }
+  // The end of a service is also the end of its output.
+  service.process.stdout.resume();
+  await end(service);
 });
-afterAll(() => beside.close());
+afterAll(() => database.close());
+
+async function createToken(env: Record<string, string>): Promise<string> {
+  return (await runInProcess(['token', 'create', 'test'], env)).stdout.trim();
+}
 
 /**
- * Starts a service whose output the test does not read by itself.
+ * Starts a service whose standard output the test does not read before it resumes it.
  *
  * @param redirection of the shell
  */
-async function start(redirection: string, env: Record<string, string> = {}): Promise<ChildProcess> {
-  const args = [
-    '-c',
-    `exec "$0" "$@" ${redirection}`,
-    process.execPath,
-    NODE_OPTION,
-    join(ROOT, 'dist/main.js'),
-  ];
-  service = spawn('sh', args, {
-    cwd: ROOT,
-    env: {
-      PATH: process.env['PATH'],
-      NODE_COMPILE_CACHE: COMPILE_CACHE,
-      PORT: new URL(url).port,
-      DATABASE_URL: beside.database.url,
-      ...METRICS_SETTING,
-      ...env,
-    },
-    stdio: ['ignore', 'pipe', 'ignore'],
+async function start(redirection: string, env: Record<string, string> = {}): Promise<void> {
+  const [port] = await findFreePorts(1);
+  url = `http://127.0.0.1:${port}`;
+  const program = [process.execPath, NODE_OPTION, join(ROOT, 'dist/main.js')];
+  service = runProgram('sh', ['-c', `exec "$0" "$@" ${redirection}`, ...program], {
+    PORT: String(port),
+    DATABASE_URL: database.url,
+    ...METRICS_SETTING,
+    ...env,
   });
-  await until(() => service!.exitCode !== null || isReady(url));
-  return service;
+  service.process.stdout.pause();
+  const hasEnded = () => service.process.exitCode !== null;
+  await within(
+    'The service is ready.',
+    until(async () => hasEnded() || isReady(url)),
+  );
+  if (hasEnded()) throw new Error(`The service ended: ${service.stderr}`);
 }
 
-async function stop(): Promise<void> {
-  const ended = once(service!, 'exit');
-  service!.kill('SIGTERM');
-  expect(await ended).toEqual([0, null]);
+function stop(): Promise<void> {
+  service.process.stdout.resume();
+  return within('The service has stopped.', stopUnderLoad({ command: service, url }));
 }
 
-async function post(token = beside.token): Promise<number> {
-  const { status } = await postPlant(url, token, ++serial);
-  return status;
+async function post(bearer = token): Promise<void> {
+  const { status } = await within('A plant gets a response.', postPlant(url, bearer, ++serial));
+  expect(status).toBe(200);
+}
+
+/** Each entry fills a tenth of the buffer of the log, so these are written several times, if that is possible. */
+async function postMany(bearer?: string): Promise<void> {
+  for (let i = 0; i < 30; i++) await post(bearer);
+}
+
+async function lostEntries(): Promise<number> {
+  return (await within('There are metrics.', metricAt(url, LOST)))!;
 }
 
 /** Sends requests that are logged, so many that no pipe can hold their entries. */
 async function fillPipe(): Promise<void> {
-  const socket = await openConnection(Number(new URL(url).port));
-  const request = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
-  for (let i = 0; i < 200; i++) {
-    socket.write(request.repeat(10));
-    const responses = await readResponses(socket, 10, 'GET /health/live');
-    expect(responses.map(({ status }) => status)).toEqual(Array(10).fill(200));
-  }
-  socket.destroy();
+  const route = 'GET /health/live';
+  const head = `${route} HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${'a'.repeat(128)}\r\n\r\n`;
+  const sendAll = async () => {
+    const socket = await openConnection(Number(new URL(url).port));
+    socket.write(head.repeat(PIPELINED));
+    const responses = await readResponses(socket, PIPELINED, route);
+    expect(responses.map(({ status }) => status)).toEqual(Array(PIPELINED).fill(200));
+    socket.destroy();
+  };
+  await within('The pipe is full.', Promise.all(Array.from({ length: CLIENTS }, sendAll)));
 }
 
 describeOnLinux('a service whose output is on a full disk', () => {
-  it('starts with two workers, and stores all plants; the lost entries are counted', async () => {
-    await start('> /dev/full 2>&1', { WEB_CONCURRENCY: '2' });
-    for (let i = 0; i < 30; i++) expect(await post()).toBe(200);
-    await until(async () => (await metricAt(url, LOST))! >= 30);
-    await stop();
-  });
-
-  it('does so in one process with an embedded database, whose messages are lost, too', async () => {
+  it('starts with two workers and an embedded database, whose messages are lost, too, and stores all plants; the lost entries are counted', async () => {
     const dataDir = await makeDataDir();
-    await start('> /dev/full 2>&1', { DATABASE_URL: '', DATA_DIR: dataDir });
-    const create = await runInProcess(['token', 'create', 'test'], { DATA_DIR: dataDir });
-    for (let i = 0; i < 30; i++) expect(await post(create.stdout.trim())).toBe(200);
-    await until(async () => (await metricAt(url, LOST))! >= 30);
+    const env = { DATABASE_URL: '', DATA_DIR: dataDir };
+    await start('> /dev/full 2>&1', { ...env, WEB_CONCURRENCY: '2' });
+    await postMany(await createToken({ DATA_DIR: dataDir }));
+    const isCounted = async () => (await lostEntries()) >= 30;
+    await within('The lost entries are counted.', until(isCounted));
     await stop();
   });
 });
@@ -130,18 +133,20 @@ describeWithDisk('a service whose log fills its disk', () => {
   it('stores all plants, and writes whole entries again when there is room', async () => {
     const file = join(disk.folder, 'log');
     await start(`>> ${file}`);
-    expect(await post()).toBe(200);
+    await post();
     await disk.fill();
-    await until(async () => {
-      expect(await post()).toBe(200);
-      return (await metricAt(url, LOST))! > 0;
-    });
+    const losesEntries = async () => {
+      await post();
+      return (await lostEntries()) > 0;
+    };
+    await within('Entries are lost.', until(losesEntries));
     await disk.free();
-    const lost = await metricAt(url, LOST);
-    await until(async () => {
-      expect(await post()).toBe(200);
+    const lost = await lostEntries();
+    const writesAgain = async () => {
+      await post();
       return (await readFile(file, 'utf8')).endsWith('"msg":"request"}\n');
-    });
+    };
+    await within('The log continues.', until(writesAgain));
     await stop();
     const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
     expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg).at(-1)).toBe(
@@ -153,84 +158,90 @@ describeWithDisk('a service whose log fills its disk', () => {
 
 describe('a service whose output nobody reads', () => {
   it('stores plants meanwhile, loses nothing if a reader comes in time, and counts the lost entries when that has ended', async () => {
-    const { stdout } = await start('');
+    await start('');
     await fillPipe();
-    expect(await post()).toBe(200);
-    expect(await metricAt(url, LOST)).toBe(0);
-    let filled = 0;
-    for await (const line of createInterface(stdout!)) {
-      if ((JSON.parse(line) as { route?: string }).route === '/health/live') filled++;
-      if (filled === 2000) break;
-    }
-    expect(await metricAt(url, LOST)).toBe(0);
-    stdout!.destroy();
-    for (let i = 0; i < 30; i++) expect(await post()).toBe(200);
-    await until(async () => {
-      expect(await post()).toBe(200);
-      return (await metricAt(url, LOST))! > 0;
-    });
+    await post();
+    expect(await lostEntries()).toBe(0);
+    const { stdout } = service.process;
+    stdout.resume();
+    const areRead = () => service.stdout.split('"/health/live"').length > CLIENTS * PIPELINED;
+    await within('All entries are read.', until(areRead));
+    expect(await lostEntries()).toBe(0);
+    stdout.destroy();
+    await postMany();
+    const losesEntries = async () => {
+      await post();
+      return (await lostEntries()) > 0;
+    };
+    await within('Entries are lost.', until(losesEntries));
     await stop();
   });
 
   describeOnLinux('with workers', () => {
-    it('stores plants while a worker is replaced', async () => {
-      const flag = join(await makeDataDir(), 'stop');
-      // Stops the replacement of a worker at its start, before it has opened its output.
+    it('stores plants while workers are replaced, at every moment of a replacement', async () => {
+      const flags = await makeDataDir();
+      const holds = join(flags, 'holds');
+      const fails = join(flags, 'fails');
+      // When a process of a worker is created, both processes stop at once: the primary before it continues, the worker before it
+      // has opened its output.
       const env = runBefore(`
+        import processes from 'node:child_process';
         import { existsSync } from 'node:fs';
-        if (existsSync(${JSON.stringify(flag)})) process.kill(process.pid, 'SIGSTOP');`);
-      const { pid } = await start('', { ...env, WEB_CONCURRENCY: '2' });
-      await until(async () => (await metricAt(url, 'plant_store_workers')) === 2);
-      const workers = await childrenOf(pid!);
+        import { syncBuiltinESMExports } from 'node:module';
+        const { fork } = processes;
+        const hold = () => existsSync(${JSON.stringify(holds)}) && process.kill(process.pid, 'SIGSTOP');
+        if (process.argv[1].endsWith('main.js')) {
+          processes.fork = (...args) => {
+            const worker = fork(...args);
+            hold();
+            return worker;
+          };
+          syncBuiltinESMExports();
+        } else {
+          hold();
+          if (existsSync(${JSON.stringify(fails)})) process.exit(1);
+        }`);
+      // As with systemd, both outputs are one socket.
+      await start('2>&1', { ...env, WEB_CONCURRENCY: '2' });
+      const areTwo = async () => (await metricAt(url, 'plant_store_workers')) === 2;
+      await within('Two workers run.', until(areTwo));
+      const primary = service.process.pid!;
+      const [survivor, victim] = (await childrenOf(primary)) as [number, number];
+      const held = new Set<number>();
+      const untilHeld = async (previous: number) => {
+        const find = async () =>
+          (await childrenOf(primary)).find((pid) => pid !== survivor && pid !== previous);
+        let worker: number | undefined;
+        const areHeld = async () => {
+          worker = await find();
+          if (worker === undefined) return false;
+          held.add(primary).add(worker);
+          return (await stateOf(primary)) === 'T' && (await stateOf(worker)) === 'T';
+        };
+        await within('The worker is replaced.', until(areHeld));
+        return worker!;
+      };
+      const release = () => {
+        for (const pid of held) process.kill(pid, 'SIGCONT');
+        held.clear();
+      };
       await fillPipe();
-      await writeFile(flag, '');
-      process.kill(workers[0]!, 'SIGKILL');
-      const isReplacement = (child: number) => !workers.includes(child);
-      let stopped: number | undefined;
-      await until(async () => {
-        stopped = (await childrenOf(pid!)).find(isReplacement);
-        return stopped !== undefined && (await stateOf(stopped)) === 'T';
-      });
+      await Promise.all([writeFile(holds, ''), writeFile(fails, '')]);
+      process.kill(victim, 'SIGKILL');
       try {
-        // Each entry fills a tenth of the buffer of the log.
-        for (let i = 0; i < 30; i++) expect(await post()).toBe(200);
+        const failing = await untilHeld(victim);
+        await postMany();
+        release();
+        await untilHeld(failing);
+        await postMany();
+        await Promise.all([rm(holds), rm(fails)]);
       } finally {
-        process.kill(stopped!, 'SIGCONT');
+        release();
       }
-      service!.stdout!.resume();
+      await within('Two workers run.', until(areTwo));
+      await postMany();
       await stop();
-    });
-
-    it('stores plants however often a worker is replaced', async () => {
-      const { pid } = await start('', { WEB_CONCURRENCY: '2' });
-      await until(async () => (await metricAt(url, 'plant_store_workers')) === 2);
-      await fillPipe();
-      for (let round = 0; round < 5; round++) {
-        const [oldest, newest] = (await childrenOf(pid!)).sort((a, b) => a - b);
-        process.kill(newest!, 'SIGKILL');
-        await until(async () => {
-          expect(await post()).toBe(200);
-          const children = await childrenOf(pid!);
-          return children.length === 2 && children.includes(oldest!) && !children.includes(newest!);
-        });
-        await until(async () => (await metricAt(url, 'plant_store_workers')) === 2);
-      }
-      service!.stdout!.resume();
-      await stop();
-    });
-
-    it('shows why a worker crashed', async () => {
-      const env = runBefore(`
-        import { isMainThread } from 'node:worker_threads';
-        if (isMainThread && process.argv[1].endsWith('worker.js')) throw new Error('the moon is full');`);
-      const crashed = runCommand(['dist/main.js'], {
-        ...env,
-        PORT: '0',
-        DATABASE_URL: beside.database.url,
-        WEB_CONCURRENCY: '2',
-      });
-      expect(await crashed.exit()).toBe(1);
-      expect(crashed.stderr).toContain('Error: the moon is full');
+      expect(service.stdout).toMatch(/Worker \d listens again/);
     });
   });
 });

@@ -9,13 +9,13 @@ import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
 import { startCollector } from '../setup/http/collector.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { runBefore, runProgram, type Command } from '../setup/service/command.js';
+import { NODE_OPTION, runBefore, runProgram, type Command } from '../setup/service/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { postJson } from '../setup/http/post-plant.js';
 import { startLoad, stopLoads } from '../setup/model/load.js';
-import { METRICS_TOKEN } from '../setup/service/metrics.js';
+import { METRICS_SETTING, METRICS_TOKEN } from '../setup/service/metrics.js';
 import { childrenOf, isRunning } from '../setup/service/processes.js';
 import { beginPlant, openConnection, readResponses } from '../setup/http/raw-http.js';
 import { useResources } from '../setup/jest/resources.js';
@@ -360,6 +360,30 @@ describeOnLinux('several workers whose time the test holds', () => {
   });
 });
 
+describeOnLinux('several workers on a terminal', () => {
+  it('have a log for people, in colours', async () => {
+    const run = `exec ${process.execPath} ${NODE_OPTION} dist/main.js`;
+    const command = runProgram('script', ['--quiet', '--command', run, '/dev/null'], {
+      ...METRICS_SETTING,
+      DATABASE_URL: proxy.url,
+      PORT: '0',
+      TERM: 'xterm',
+      WEB_CONCURRENCY: '2',
+    });
+    // The terminal is closed then, and the service stops.
+    resources.defer(() => void command.process.kill('SIGKILL'));
+    const url = await urlOf(command);
+    await fetchDocumented(`${url}/health/live`);
+    const [entry] = await command.waitFor(/[^\n]*GET \/health\/live[^\n]*\n/);
+    expect(entry).toMatch(
+      /\[\d\d:\d\d:\d\d\] \p{Cc}\[32m200\p{Cc}\[\d+m GET \/health\/live .+, worker \d, request /u,
+    );
+    const [main] = await childrenOf(command.process.pid!);
+    process.kill(main!, 'SIGTERM');
+    await command.exit();
+  });
+});
+
 describeOnLinux('several workers that stop', () => {
   it('are not ready but serve during the delay, are not replaced, and end with exit code 1 at a second signal', async () => {
     const service = await start({ DATABASE_TIMEOUT_MS: '20000', SHUTDOWN_DELAY_MS: NEVER_MS });
@@ -435,11 +459,18 @@ describeOnLinux('several workers that stop', () => {
 });
 
 describeOnLinux('a start of several workers that cannot succeed', () => {
-  it('reports once that the first worker ended', async () => {
-    const end = 'if (process.argv[1].endsWith("worker.js")) process.exit(7)';
-    const command = run(runBefore(end));
+  it('reports once that the first worker ended, after its stack and all else that it wrote besides its log', async () => {
+    const crash = `if (process.argv[1].endsWith('worker.js')) {
+      console.log('a debugging message');
+      throw new Error('boom');
+    }`;
+    const command = run(runBefore(crash));
     expect(await command.exit()).toBe(1);
-    expect(command.stderr).toBe('The first worker ended (exit code 7) before it listened.\n');
+    expect(command.stderr).toContain('a debugging message\n');
+    expect(command.stderr).toMatch(
+      /Error: boom\n +at [^]+\nThe first worker ended \(exit code 1\) before it listened\.\n$/,
+    );
+    expect(command.stdout).toMatch(/^[^\n]+The Plant Store \S+ starts\."\}\n$/);
   });
 });
 

@@ -2,7 +2,7 @@ import { untilIdleAt } from './clean-state.js';
 import { runCommand, type Command } from './command.js';
 import { METRICS_SETTING } from './metrics.js';
 
-const LISTENS = /listens on (http:[^"\s]+)/;
+const LISTENS = /listens on (http:[^"\s\p{Cc}]+)/u;
 
 /**
  * A built service in a process of its own, as an operator runs it, for tests that kill it, signal it or read its log. The

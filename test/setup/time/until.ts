@@ -1,11 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { LIMIT_MS } from './within.js';
 
 /** The pause grows from the first to the second: looking costs processor time, which what is waited for needs. */
 const PAUSE_MS = 5;
 const MAX_PAUSE_MS = 50;
-
-/** A busy machine needs several seconds to end what an idle one ends at once. */
-const LIMIT_MS = 20_000;
 
 /**
  * Waits for a condition that no event reports, until the time limit of the test. Where turns of the event loop suffice, use
