@@ -54,7 +54,7 @@ describe('a snapshot', () => {
   });
 
   it('has no number of rows if counting takes too long, and can be read nevertheless', async () => {
-    await withSnapshot(configOf(200, 100), '(SELECT pg_sleep(60)) AS slow', async (snapshot) => {
+    await withSnapshot(configOf(1000, 500), '(SELECT pg_sleep(60)) AS slow', async (snapshot) => {
       expect(await snapshot.count()).toBeUndefined();
       expect(await readAll(snapshot, 'COPY rows TO STDOUT')).toBe('1\n2\n3\n');
     });
@@ -68,7 +68,7 @@ describe('a snapshot', () => {
 
   it('is not waited for without an end when the database sends no rows', async () => {
     await expect(
-      withSnapshot(configOf(200, 100), 'rows', async (snapshot) => {
+      withSnapshot(configOf(1000, 500), 'rows', async (snapshot) => {
         await readAll(snapshot, 'COPY (SELECT pg_sleep(60)) TO STDOUT');
       }),
     ).rejects.toThrow('Query read timeout');
