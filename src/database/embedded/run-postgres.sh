@@ -6,7 +6,7 @@
 #   PACKAGE   the folder of the programs of Postgres
 #   PORT      a part of the name of the socket
 #   RESERVED  how many connections are reserved for the Plant Store
-cluster=$1 package=$2 port=$3 reserved=$4
+cluster=$1 package=$2 port=$3 reserved=$4 system=$(uname)
 
 refuse() {
   echo "$1" >&2
@@ -20,7 +20,7 @@ need() {
 # Postgres recognizes another one in its folder by the number of its process, which means nothing in another container. So this
 # script, Postgres and all its processes hold a lock of the kernel, too. macOS has no flock, and no containers.
 lock() {
-  [ "$(uname)" = Linux ] || return 0
+  [ "$system" = Linux ] || return 0
   need flock util-linux
   exec 9<"$1"
   flock --nonblock 9 || refuse "Is another postmaster (PID $(find_service)) running?" # The words of Postgres.
@@ -53,7 +53,7 @@ set -- "$@" -c logging_collector=off -c log_destination=stderr
 set -- "$@" -c log_line_prefix= -c log_checkpoints=off -c log_min_messages=log -c log_min_error_statement=panic
 
 # macOS leaves what is written by default in the cache of the disk.
-[ "$(uname)" = Linux ] || set -- "$@" -c wal_sync_method=fsync_writethrough
+[ "$system" = Linux ] || set -- "$@" -c wal_sync_method=fsync_writethrough
 
 set -- sh "${0%/*}/run-until-input-ends.sh" "$@"
 if [ "$(id -u)" = 0 ]; then
@@ -83,7 +83,7 @@ if [ ! -L "$cluster" ]; then
   give_to_nobody "$cluster"
 fi
 
-if [ "$(uname)" = Linux ]; then
+if [ "$system" = Linux ]; then
   # The process that a killed Postgres left in its file has ended, and its number may belong to any other one. Postgres ignores
   # a number that it finds in this variable. It would not start with a file without a number, which a full disk may leave.
   pid=$(head -n 1 "$cluster/postmaster.pid" 2>/dev/null)
