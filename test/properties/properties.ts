@@ -9,7 +9,7 @@ export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
 const RUN_LIMIT_MS = 30_000;
 
 /** Enough for the runs on a busy machine, and for shrinking an input that failed. */
-export const PROPERTY_TIMEOUT_MS = 120_000 + RUNS * 500;
+export const PROPERTY_TIMEOUT_MS = 120_000 + RUNS * 2000;
 
 fc.configureGlobal({
   // Before the timeout of Jest, which would hide the seed and the input.
