@@ -57,7 +57,7 @@ describe('a service, while other sessions write the same plants', () => {
   }
 
   it('stores all plants of a batch whose statement Postgres aborted because of a deadlock', async () => {
-    const service = await startOn(server.url, { DATABASE_TIMEOUT_MS: '10000' });
+    const service = await startOn(server.url, { DATABASE_TIMEOUT_MS: '30000' });
     const before = await deadlocks();
     await other.query(`BEGIN; ${insert(1)}`);
     // Postgres aborts the session that first checks for a deadlock. `another` checks only after a minute, so the
