@@ -17,10 +17,14 @@ const ROOT = 0;
 /** The user who runs Postgres for root. */
 const NOBODY = 65_534;
 
-const STICKY = 0o1000;
+/** Without the sticky bit, everybody who writes to a folder may rename what is in it. */
+const EVERYBODY_WRITES = constants.S_IWOTH | 0o1000;
 
-/** What the service, and the system on a new disk, make in the data folder. */
-const EXPECTED = ['postgres', 'postgres.unfinished', 'development-token', 'lost+found'];
+/** Any right of other users. */
+const OPEN = 0o077;
+
+/** What this and earlier versions of the service, and the system on a new disk, make in the data folder. */
+const EXPECTED = ['postgres', 'postgres.unfinished', 'development-token', 'lock', 'lost+found'];
 
 /** The folder of the database cluster. */
 export function clusterIn(dataDir: string): string {
@@ -30,8 +34,7 @@ export function clusterIn(dataDir: string): string {
 /**
  * Makes the data folder, if it does not exist, and closes it to other users: who may rename what is in it could put another
  * database in place of this one. A volume often belongs to root and is open to the group of its users, or to all with the
- * sticky bit, as /tmp is. There, only the cluster in it is closed; but root closes the folder itself, because every process of
- * `nobody` could enter the cluster, and do there what root may do.
+ * sticky bit, as /tmp is. There, only the cluster in it is closed.
  *
  * @throws StartError when this user cannot make or use the data folder
  */
@@ -42,16 +45,13 @@ export function openDataDir(dataDir: string): void {
       execFileSync('sh', ['-c', 'umask go-w && mkdir -p "$0"', dataDir], { stdio: 'pipe' });
     }
     const stats = statSync(dataDir);
-    const { uid, mode } = stats;
     if (!stats.isDirectory()) throw new Error('it is not a folder');
-    const isOwn = uid === process.geteuid!();
-    const isSticky = (mode & STICKY) !== 0;
+    const { uid, mode } = stats;
     refuseOtherFolder(clusterIn(dataDir));
-    if (isOwn && isSticky && uid === ROOT) refuseSharedFolder(dataDir);
-    if (isOwn && (!isSticky || uid === ROOT)) chmodSync(dataDir, 0o700);
-    if (!isOwn && (uid !== ROOT || (!isSticky && (mode & constants.S_IWOTH) !== 0))) {
+    const isOwn = uid === process.geteuid!();
+    if (isOwn) close(dataDir, mode);
+    else if (uid !== ROOT || (mode & EVERYBODY_WRITES) === constants.S_IWOTH)
       throw notOwned(dataDir, uid);
-    }
     try {
       accessSync(dataDir, constants.W_OK);
     } catch (error) {
@@ -89,14 +89,16 @@ function refuseOtherFolder(cluster: string): void {
   }
 }
 
-/** Other programs may need a folder such as /tmp, so it must not be closed to them. */
-function refuseSharedFolder(dataDir: string): void {
+/** Closes a folder to other users, unless it seems to be another one, such as /usr: other users may need what it contains. */
+function close(dataDir: string, mode: number): void {
+  if ((mode & OPEN) === 0) return;
   const other = readdirSync(dataDir).find((name) => !EXPECTED.includes(name));
   if (other !== undefined) {
     throw new StartError(
-      `${dataDir} is open to other users, and contains other files (${other}). Set DATA_DIR to a folder of your own.`,
+      `${dataDir} is open to other users, and contains other files (${other}). Set DATA_DIR to a folder of your own, or close this one (chmod 700).`,
     );
   }
+  chmodSync(dataDir, 0o700);
 }
 
 /** The error for a folder that belongs to the user of this number, not to the one who started the service. */
