@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { AppConfig } from './config/config.js';
 
-/** What a process may have open besides its connections: pipes, files, and requests to the issuer and the collector. */
+/** The descriptors of a process besides its connections: pipes, files, and requests to the issuer and the collector. */
 const RESERVE = 100;
 
 /**

@@ -33,7 +33,7 @@ export function explainStartError(error: unknown): string {
       `cannot be opened (${code}). Set HOST to an address of this machine, such as 127.0.0.1`;
     return `The address ${[address ?? hostname, port].filter(Boolean).join(':')} ${hint}.`;
   }
-  // Of a statement that was sent by a command, the cause says more than the message, which is for clients.
+  // A command shows the cause: the message is for clients, and does not name it.
   const cause = error instanceof ServiceError ? error.cause : error;
   const isOutage =
     isUnavailable(cause) ||

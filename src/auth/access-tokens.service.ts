@@ -10,7 +10,7 @@ import type { Caller } from './caller.js';
 /** The columns that operators may see. */
 export type AccessTokenInfo = Omit<AccessTokenEntity, 'hash'>;
 
-/** What a log entry or a message says about a token. */
+/** The part of a token that log entries and messages show. */
 export type TokenName = Pick<AccessTokenInfo, 'id' | 'name'>;
 
 /** A new token, and the tokens that it replaces. */

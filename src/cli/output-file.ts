@@ -71,7 +71,7 @@ export class OutputFile {
     }
   }
 
-  /** Leaves what was written under the name of the unfinished file. */
+  /** Leaves the text that was written under the name of the unfinished file. */
   close(): void {
     if (this.isOpen) closeSync(this.file);
     this.isOpen = false;

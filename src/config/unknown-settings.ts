@@ -6,7 +6,7 @@ interface Family {
   readonly names: readonly string[];
 }
 
-/** What the exporter of OpenTelemetry reads. The rest of its configuration is fixed in tracer-provider.ts. */
+/** The variables that the exporter of OpenTelemetry reads. The rest of its configuration is fixed in tracer-provider.ts. */
 const OTLP = [
   'HEADERS',
   'TIMEOUT',
@@ -87,7 +87,7 @@ const OURS =
 /** Variables that Kubernetes and Docker set for a service with a name such as "database". */
 const OF_LINKS = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP)(?:_\w+)?)?)$/;
 
-/** Where clients of Postgres connect. The service looks there only for what `DATABASE_URL` lacks. */
+/** The variables for the address of a server. The service reads them only for the parts that `DATABASE_URL` lacks. */
 const OF_A_SERVER = ['PGHOST', 'PGPORT', 'PGDATABASE', 'PGUSER'];
 
 /** A name of this length or more that nearly is a setting is a mistake, whatever it begins with. */

@@ -46,7 +46,7 @@ export class LogOutput implements DestinationStream {
     });
     // After EPIPE, pino's own listener would discard all entries without an event.
     this.stream.removeAllListeners('error');
-    // What was not written stays in the buffer, and each flush tries again.
+    // Entries that were not written stay in the buffer, and each flush tries again.
     this.stream.on('error', ({ code }: NodeJS.ErrnoException) => {
       // A reader that is slow may go on, so entries for a full pipe wait in the buffer. After any other error, entries are lost
       // until a write succeeds.

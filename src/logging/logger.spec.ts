@@ -7,7 +7,7 @@ import type * as LoggerModule from './logger.js';
 const { isTTY } = process.stdout;
 let createLogger: typeof LoggerModule.createLogger;
 let countLostEntries: typeof LoggerModule.countLostEntries;
-/** What a write to standard output returns: by default, the length of the text. */
+/** The result of a write to standard output: by default, the length of the text. */
 let write: (text: string) => number;
 const writeAll = (text: string) => Buffer.byteLength(text);
 /** All that was written to standard output. */

@@ -40,7 +40,7 @@ interface RequestEntry {
   readonly status: number;
   readonly method?: string;
   readonly route: string;
-  /** Of a request without a route. */
+  /** Only if the request has no route. */
   readonly path?: string;
   readonly duration?: number;
   readonly error?: number;
@@ -82,7 +82,7 @@ function forPeople(output: LogOutput): DestinationStream {
   };
 }
 
-/** What a person looks for comes first: `[14:05:09] 400 POST /plants 1.2 ms, error 40005, token greenhouse, …`. */
+/** The fields that a person looks for come first: `[14:05:09] 400 POST /plants 1.2 ms, error 40005, token greenhouse, …`. */
 function formatRequest(entry: RequestEntry, colors: PrettyColors): string {
   const { status, method, route, path, duration, msg } = entry;
   const { error, token, worker, traceId, requestId } = entry;

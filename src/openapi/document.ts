@@ -9,7 +9,7 @@ type Schema = Exclude<SchemaOrReference, { $ref: string }>;
 /** A constant, because the library's type accepts no object literal with `identifier`, which is new in OpenAPI 3.1. */
 const LICENSE = { name: 'MIT', identifier: 'MIT' };
 
-/** What the OpenAPI document says about the service as a whole. */
+/** The parts of the OpenAPI document that describe the service as a whole. */
 export interface ApiDescription {
   readonly title: string;
   readonly description: string;

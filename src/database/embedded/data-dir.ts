@@ -23,7 +23,7 @@ const EVERYBODY_WRITES = constants.S_IWOTH | 0o1000;
 /** Any right of other users. */
 const OPEN = 0o077;
 
-/** What this and earlier versions of the service, and the system on a new disk, make in the data folder. */
+/** Names in the data folder that this and earlier versions of the service make, and the system on a new disk. */
 const EXPECTED = ['postgres', 'postgres.unfinished', 'development-token', 'lock', 'lost+found'];
 
 /** The folder of the database cluster. */
@@ -32,7 +32,7 @@ export function clusterIn(dataDir: string): string {
 }
 
 /**
- * Makes the data folder, if it does not exist, and closes it to other users: who may rename what is in it could put another
+ * Makes the data folder, if it does not exist, and closes it to other users: a user who may write to it could put another
  * database in place of this one. A volume often belongs to root and is open to the group of its users, or to all with the
  * sticky bit, as /tmp is. There, only the cluster in it is closed.
  *
@@ -89,7 +89,7 @@ function refuseOtherFolder(cluster: string): void {
   }
 }
 
-/** Closes a folder to other users, unless it seems to be another one, such as /usr: other users may need what it contains. */
+/** Closes the data folder to other users, but not a folder such as /usr, which DATA_DIR may name by mistake: they need its files. */
 function close(dataDir: string, mode: number): void {
   if ((mode & OPEN) === 0) return;
   const other = readdirSync(dataDir).find((name) => !EXPECTED.includes(name));

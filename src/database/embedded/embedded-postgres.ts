@@ -126,7 +126,7 @@ async function runPostgres(
   throw errorOf(dataDir, outcome, messages.join('\n'));
 }
 
-/** @param output what Postgres and the shell wrote before they ended */
+/** @param output of Postgres and the shell, until they ended */
 function errorOf(dataDir: string, code: number | null, output: string): StartError {
   const cluster = clusterIn(dataDir);
   const [isInUse, pid] = /another postmaster \(PID (\d*)\)/.exec(output) ?? [];
