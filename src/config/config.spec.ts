@@ -9,6 +9,7 @@ describe('readConfig', () => {
     expect(readConfig({})).toMatchObject({
       http: { host: '127.0.0.1', port: 3000, bodyLimit: 65536 },
       database: { url: undefined, dataDir: resolve('.data') },
+      auth: { oidc: undefined },
       baseUrl: undefined,
     });
   });
@@ -262,6 +263,11 @@ describe('readConfig', () => {
     expect(auto('2')).toBe(1);
     expect(auto('5')).toBe(Math.min(availableParallelism(), 2));
     expect(auto('1')).toBe(1);
+  });
+
+  it('refuses more workers than a machine can have, however many connections there are', () => {
+    const read = () => readConfig({ WEB_CONCURRENCY: '513', DATABASE_POOL_SIZE: '1000' });
+    expect(read).toThrow(/^WEB_CONCURRENCY must be auto, or a whole number from 1 to 512$/);
   });
 
   it('refuses more workers than connections, naming both variables', () => {

@@ -37,6 +37,7 @@ describe('DATABASE_URL', () => {
     ['postgres:///plants?host=h1,h2&port=5432,5433', 'h1,h2', '5432,5433'],
     ['postgres://me@/plants?host=/run/a,/run/b&port=5433', '/run/a,/run/b', '5433'],
     ['postgres://me@%2Frun%2Fa,h2/plants', '/run/a,h2', '5432,5432'],
+    ['postgres:///plants?host=/run/a:b,h2', '/run/a:b,h2', ''],
   ])('%s is a list of hosts', (url, host, port) => {
     expect(read(url)).toMatchObject({ host, port, database: 'plants' });
   });
@@ -54,6 +55,7 @@ describe('DATABASE_URL', () => {
   it.each([
     ['sslmod=verify-full', 'sslmode'],
     ['sslMode=verify-full', 'sslmode'],
+    ['ssmod=verify-full', 'sslmode'],
     ['application_name=a&ssl_mode=verify-full', 'sslmode'],
     ['sslmode=verify-full&sslrootcrt=/ca.crt', 'sslrootcert'],
   ])('a mistyped parameter of TLS, which pg would ignore, is refused: %s', (query, name) => {
@@ -147,6 +149,8 @@ describe('DATABASE_URL', () => {
     ['zyxwvu', 'postgres://h1,h2:65536/zyxwvu'],
     ['zyxwvu', 'postgres://h1,h2:1x/zyxwvu'],
     ['zyxwvu', 'postgres://h1,h2:123456/zyxwvu'],
+    ['zyxwvu', 'postgres://h1,h2/zyxwvu?port=1e3'],
+    ['zyxwvu', 'postgres://h1,h2/zyxwvu?port=0x10'],
     ['zyxwvu', 'postgres://me:zyxwvu@/plants?host=a:1,b'],
     ['zyxwvu', 'postgres://me:zyxwvu@db:port/plants'],
     ['zyxwvu', 'postgres://me:zyxwvu@db:65536/plants'],

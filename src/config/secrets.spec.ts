@@ -107,9 +107,9 @@ it.each([
 it('only one newline at the end is removed', () => {
   const { url } = readConfig({
     DATABASE_URL: 'postgres://me@db/plants',
-    PGPASSWORD_FILE: fileWith('two\n\n'),
+    PGPASSWORD_FILE: fileWith('t\nwo\n\n'),
   }).database;
-  expect(url).toBe('postgres://me@db/plants?password=two%0A');
+  expect(url).toBe('postgres://me@db/plants?password=t%0Awo%0A');
 });
 
 it('the file of a token is looked for where the command was called', () => {
