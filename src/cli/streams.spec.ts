@@ -3,12 +3,41 @@ import { expect, it } from '@jest/globals';
 import { CommandError } from './command-error.js';
 import { confirm } from './streams.js';
 
-it('stops reading a terminal after the answer, so that the command can end', async () => {
+/** A terminal on which a person replies. */
+function reply(text: string) {
   const stdin = Object.assign(new PassThrough(), { isTTY: true });
   const stdout = Object.assign(new PassThrough(), { fd: 1 });
-  const confirmed = confirm({ stdin, stdout, stderr: new PassThrough() }, 'This is for good.');
+  const stderr = new PassThrough();
+  const confirmed = confirm({ stdin, stdout, stderr }, 'This is for good.');
   // A terminal stays open after a line.
-  stdin.write('y\n');
+  stdin.write(`${text}\n`);
+  return { stdin, stderr, confirmed };
+}
+
+it.each(['y', 'Y', 'yes', ' YES '])('takes "%s" for a yes', async (text) => {
+  await expect(reply(text).confirmed).resolves.toBeUndefined();
+});
+
+it.each(['', 'n', 'ye', 'okay', 'yesterday'])('takes "%s" for a no', async (text) => {
+  await expect(reply(text).confirmed).rejects.toThrow(new CommandError('Nothing was changed.'));
+});
+
+it('asks on standard error, with the warning', async () => {
+  const { stderr, confirmed } = reply('y');
+  await confirmed;
+  expect(String(stderr.read())).toContain('This is for good. Go on? [y/N] ');
+});
+
+it('asks nobody where no person can reply', async () => {
+  const stdout = Object.assign(new PassThrough(), { fd: 1 });
+  const streams = { stdin: new PassThrough(), stdout, stderr: new PassThrough() };
+  await expect(confirm(streams, 'This is for good.')).rejects.toThrow(
+    new CommandError('This is for good. Add --yes if that is what you want.'),
+  );
+});
+
+it('stops reading a terminal after the reply, so that the command can end', async () => {
+  const { stdin, confirmed } = reply('y');
   await confirmed;
   expect(stdin.isPaused()).toBe(true);
 });
