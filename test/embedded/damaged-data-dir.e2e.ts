@@ -190,7 +190,7 @@ describe('a data folder that cannot be used', () => {
       await chmod(dataDir, mode);
       await writeFile(join(dataDir, 'theirs'), '');
       await expectOneLine(
-        `${dataDir} is open to other users, and contains other files (theirs). Set DATA_DIR to a folder of your own, or close this one (chmod 700).`,
+        `${dataDir} is open to other users, and contains other files (theirs). Set DATA_DIR to a folder of your own; if it is one, close it (chmod 700).`,
       );
       expect((await stat(dataDir)).mode & 0o7777).toBe(mode);
     },

@@ -95,7 +95,7 @@ function close(dataDir: string, mode: number): void {
   const other = readdirSync(dataDir).find((name) => !EXPECTED.includes(name));
   if (other !== undefined) {
     throw new StartError(
-      `${dataDir} is open to other users, and contains other files (${other}). Set DATA_DIR to a folder of your own, or close this one (chmod 700).`,
+      `${dataDir} is open to other users, and contains other files (${other}). Set DATA_DIR to a folder of your own; if it is one, close it (chmod 700).`,
     );
   }
   chmodSync(dataDir, 0o700);
