@@ -1,3 +1,5 @@
+// For operators in an outage, whose log would otherwise fill the disk.
+
 import type { Logger } from 'pino';
 import type { ErrorCode } from '../errors/error-codes.js';
 import { SEND_AGAIN, type ServiceError } from '../errors/service-error.js';
@@ -5,7 +7,7 @@ import { SEND_AGAIN, type ServiceError } from '../errors/service-error.js';
 const INTERVAL_MS = 1000;
 
 /**
- * For operators in an outage: logs the cause of failures at most once a second for each error number, with a count of the
+ * Logs the cause of failures at most once a second for each error number, with a count of the
  * failures. All requests fail for the same cause, and a stack in the log entry of each of them would fill the disk.
  */
 export class CauseLog {

@@ -1,7 +1,9 @@
+// For clients that still send when they get their last response.
+
 import type { Socket } from 'node:net';
 
 /**
- * For clients that still send when they get their last response: discards all later data. A pause is not enough: Node would
+ * Discards all later data. A pause is not enough: Node would
  * resume the socket, and parse and keep more requests.
  */
 export function discardInput(socket: Socket): void {

@@ -1,9 +1,11 @@
+// For clients that hang or have lost their network.
+
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { connectionOf } from './pipelining.js';
 
 /**
- * For clients that hang or have lost their network: ends a connection whose client neither sends nor reads for the timeout of
+ * Ends a connection whose client neither sends nor reads for the timeout of
  * the server. A client that waits for its response is not idle: each step of the service has a time limit of its own, after
  * which the client gets an Error.
  */

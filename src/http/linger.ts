@@ -1,10 +1,12 @@
+// For clients that send their whole body before they read, as most libraries do.
+
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { discardInput } from './discard-input.js';
 import { whenClosed } from './when-closed.js';
 
 /**
- * For clients that send their whole body before they read, as most libraries do: keeps a connection open until its client has
+ * Keeps a connection open until its client has
  * read the last response. Destroying a connection with unread data resets it, and the client may lose the response (RFC 9112
  * section 9.6). Instead, this side is closed, and data that arrives is discarded until the client closes its side.
  *

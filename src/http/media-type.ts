@@ -1,9 +1,11 @@
+// For clients that send forms, compressed bodies or another charset.
+
 import type { IncomingMessage } from 'node:http';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 
 /**
- * For clients that send forms, compressed bodies or another charset: refuses a body that is not plain UTF-8 `application/json`.
+ * Refuses a body that is not plain UTF-8 `application/json`.
  *
  * @throws ServiceError unsupportedMediaType
  */

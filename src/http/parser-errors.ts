@@ -1,3 +1,5 @@
+// For clients whose request is no HTTP, does not arrive in time or expects what the service does not do.
+
 import { IncomingMessage, ServerResponse, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { ErrorCode } from '../errors/error-codes.js';
@@ -7,7 +9,7 @@ import { connectionOf } from './pipelining.js';
 import { sendUnparsed } from './request-observer.js';
 
 /**
- * For clients whose request is no HTTP, does not arrive in time or expects what the service does not do: sends an Error wherever
+ * Sends an Error wherever
  * Node would respond by itself or only close the connection.
  */
 export function respondToParserErrors(server: Server): void {

@@ -1,8 +1,10 @@
+// For operators who start the service twice.
+
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 
 /**
- * For operators who start the service twice: opens an address and closes it again, to find out whether it is free.
+ * Opens an address and closes it again, to find out whether it is free.
  *
  * @param port 0 for any free port
  * @returns the port

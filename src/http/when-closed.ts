@@ -1,3 +1,5 @@
+// For clients that give up: a request of theirs must not keep what it took.
+
 interface Closable {
   /** Whether `close` was emitted, or is about to be. */
   readonly closed: boolean;
@@ -5,7 +7,7 @@ interface Closable {
 }
 
 /**
- * For clients that give up: calls `release` once, when `stream` closes, or now if it is closed already.
+ * Calls `release` once, when `stream` closes, or now if it is closed already.
  *
  * A client may reset its connection while its token is looked up. A listener for `close` that is added later would never
  * be called, and the resources of the request would never be released.

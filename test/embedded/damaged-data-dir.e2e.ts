@@ -177,10 +177,24 @@ describe('a data folder that cannot be used', () => {
     expect(after.map(facts)).toEqual(before.map(facts));
   });
 
-  it('an open data folder is closed to all other users, those of root to all processes of nobody, too', async () => {
-    await chmod(dataDir, 0o1777);
+  it('an open data folder is closed to all other users', async () => {
+    await chmod(dataDir, 0o755);
     expect(await runInProcess(['migrate'], { DATA_DIR: dataDir })).toMatchObject({ exitCode: 0 });
     expect(await stat(dataDir)).toMatchObject({ mode: 0o40700 });
+  });
+
+  itAsRoot('root closes an empty folder where all users may write, to nobody, too', async () => {
+    await rm(join(dataDir, 'postgres'), { recursive: true });
+    await chmod(dataDir, 0o1777);
+    expect(await runInProcess(['migrate'], { DATA_DIR: dataDir })).toMatchObject({ exitCode: 0 });
+    expect(await stat(dataDir)).toMatchObject({ uid: 0, mode: 0o40700 });
+  });
+
+  itAsRoot('root refuses a database that a process of nobody may have planted', async () => {
+    await chmod(dataDir, 0o1777);
+    await expectOneLine(
+      `${dataDir} is open to other users, and contains other files (postgres). Set DATA_DIR to a folder of your own; if it is one, close it (chmod 700).`,
+    );
   });
 
   it.each(['755', '1777'])(
@@ -188,6 +202,7 @@ describe('a data folder that cannot be used', () => {
     async (octal) => {
       const mode = parseInt(octal, 8);
       await chmod(dataDir, mode);
+      await rm(join(dataDir, 'postgres'), { recursive: true });
       await writeFile(join(dataDir, 'theirs'), '');
       await expectOneLine(
         `${dataDir} is open to other users, and contains other files (theirs). Set DATA_DIR to a folder of your own; if it is one, close it (chmod 700).`,

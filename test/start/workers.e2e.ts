@@ -413,6 +413,7 @@ describeOnLinux('several workers that stop', () => {
     const service = await start({
       ...COLLECTOR_TIME,
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_TIMEOUT: '60000',
       SHUTDOWN_DELAY_MS: NEVER_MS,
       SHUTDOWN_TIMEOUT_MS: NEVER_MS,
     });

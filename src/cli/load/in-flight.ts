@@ -1,3 +1,5 @@
+// For a service that other clients use, too, or a small one.
+
 /** More requests than this add nothing: the service stores up to 256 plants in one batch. */
 const MAX_IN_FLIGHT = 256;
 
@@ -5,7 +7,7 @@ const MAX_IN_FLIGHT = 256;
 const SLOW_GROWTH = 16;
 
 /**
- * For a service that other clients use, too, or a small one: decides how many requests are in flight, as TCP does. The number
+ * Decides how many requests are in flight, as TCP does. The number
  * grows fast until the service refuses a request, is halved then, and grows slowly from there.
  */
 export class InFlight {

@@ -1,3 +1,5 @@
+// For operators: the command `plants load`.
+
 import { accessSync, constants, createReadStream, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CommandError } from '../command-error.js';

@@ -1,3 +1,5 @@
+// For the person who waits for a load.
+
 import type { Writable } from 'node:stream';
 import { count, formatNumber, ProgressBar, type Progress } from '../progress-bar.js';
 import type { PlantLine } from './plant-lines.js';
@@ -5,7 +7,6 @@ import type { PlantLine } from './plant-lines.js';
 /** A longer time without a response is an outage, which says nothing about the time left. */
 const MAX_GAP_MS = 2000;
 
-/** For the person who waits for a load. */
 export class LoadProgress implements Progress {
   stored = 0;
   refused = 0;

@@ -1,3 +1,5 @@
+// For a load that outlasts restarts and outages of the service.
+
 import { ErrorCode } from '../../errors/error-codes.js';
 import { InFlight } from './in-flight.js';
 import type { LoadProgress } from './load-progress.js';

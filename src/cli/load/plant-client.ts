@@ -1,3 +1,5 @@
+// For a load: sends one plant to the service, and classifies the response.
+
 import { Pool, type Dispatcher } from 'undici';
 import { CommandError } from '../command-error.js';
 

@@ -1,3 +1,5 @@
+// For a load: reads the plants of a CSV or NDJSON file.
+
 import { pipeline, Readable } from 'node:stream';
 import { CsvError, parse, type InfoRecord, type Options } from 'csv-parse';
 import { parseInt64 } from '../../http/int64.js';

@@ -1,3 +1,5 @@
+// For the person who corrects the file: the list of the lines that were refused.
+
 import { closeSync, openSync, readSync, rmSync, statSync } from 'node:fs';
 import { CommandError } from '../command-error.js';
 import { OutputFile } from '../output-file.js';
@@ -5,8 +7,8 @@ import { OutputFile } from '../output-file.js';
 const HEADER = 'line,error,message\n';
 
 /**
- * The list of refused lines, for the person who corrects the file: CSV with line number, `error` and message. There is no list if no line is refused. A list is
- * complete when all lines were sent; until then, the list of an earlier run stays.
+ * CSV with line number, `error` and message. There is no list if no line is refused. A list is complete when all lines were
+ * sent; until then, the list of an earlier run stays.
  */
 export class RefusedLines {
   private file: OutputFile | undefined;

@@ -1,3 +1,5 @@
+// For files of any size: reads blocks of whole lines, and checks that they are UTF-8.
+
 import { isUtf8 } from 'node:buffer';
 import { CommandError } from '../command-error.js';
 

@@ -23,6 +23,9 @@ const EVERYBODY_WRITES = constants.S_IWOTH | 0o1000;
 /** Any right of other users. */
 const OPEN = 0o077;
 
+/** The right of other users to make files. */
+const WRITABLE = 0o022;
+
 /** Names in the data folder that this and earlier versions of the service make, and the system on a new disk. */
 const EXPECTED = ['postgres', 'postgres.unfinished', 'development-token', 'lock', 'lost+found'];
 
@@ -92,7 +95,11 @@ function refuseOtherFolder(cluster: string): void {
 /** Closes the data folder to other users, but not a folder such as /usr, which DATA_DIR may name by mistake: they need its files. */
 function close(dataDir: string, mode: number): void {
   if ((mode & OPEN) === 0) return;
-  const other = readdirSync(dataDir).find((name) => !EXPECTED.includes(name));
+  // There, a process of `nobody` may have made a cluster whose settings are programs that Postgres runs with root's right.
+  const mayBePlanted = process.geteuid!() === ROOT && (mode & WRITABLE) !== 0;
+  const other = readdirSync(dataDir).find(
+    (name) => !EXPECTED.includes(name) || (mayBePlanted && name === 'postgres'),
+  );
   if (other !== undefined) {
     throw new StartError(
       `${dataDir} is open to other users, and contains other files (${other}). Set DATA_DIR to a folder of your own; if it is one, close it (chmod 700).`,

@@ -1,7 +1,4 @@
-import { PLANT_FIELDS } from '../../../src/plants/plant-fields.js';
-
-/** The fields of a plant but its id, which each test represents in its own way. */
-export const TEXT_FIELDS = PLANT_FIELDS.filter((field) => field !== 'id');
+import { TEXT_FIELDS } from '../../../src/plants/plant-fields.js';
 
 /** The fields that a plant may lack. */
 export const OPTIONAL_FIELDS = TEXT_FIELDS.filter((field) => field !== 'name');

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 
-/** A busy machine needs several seconds to end what an idle one ends at once. */
-export const LIMIT_MS = 20_000;
+/** A busy machine needs many seconds to end what an idle one ends at once. */
+export const LIMIT_MS = 60_000;
 
 /**
  * Waits for what a service that hangs would never do.
  *
  * @param what a sentence about what is waited for
- * @throws Error with this sentence after 20 seconds
+ * @throws Error with this sentence after a minute
  */
 export async function within<T>(what: string, work: Promise<T>): Promise<T> {
   // A timer, because a test may hold the clocks.
