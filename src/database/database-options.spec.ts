@@ -3,11 +3,10 @@ import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { MIGRATION_NAMES } from '../../test/setup/database/migrations.js';
 import { startScriptedPostgres, type Script } from '../../test/setup/database/scripted-postgres.js';
-import { readConfig } from '../config/config.js';
+import { patientConfig } from '../../test/setup/database/patient.js';
 import { databaseOptions } from './database-options.js';
 
-const optionsFor = (url: string) =>
-  databaseOptions({ ...readConfig({}).database, url, timeout: 700 });
+const optionsFor = (url: string) => databaseOptions(patientConfig({ url, timeout: 700 }));
 
 describe('the options for migrations', () => {
   let resources = new AsyncDisposableStack();

@@ -1,14 +1,13 @@
 import { expect, it } from '@jest/globals';
 import { UnitDatabase } from '../../test/setup/database/unit-database.js';
 import { until } from '../../test/setup/time/until.js';
-import { readConfig } from '../config/config.js';
+import { patientConfig } from '../../test/setup/database/patient.js';
 import { StartError } from '../errors/start-error.js';
 import { distributeTable } from './distribute-table.js';
 
 const database = new UnitDatabase();
 
-const distribute = () =>
-  distributeTable({ ...readConfig({}).database, url: database.url }, 'plants');
+const distribute = () => distributeTable(patientConfig({ url: database.url }), 'plants');
 
 /** The names that Citus has in a database, with functions that record their calls. */
 const installCitus = async (workers: number) => {

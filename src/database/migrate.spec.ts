@@ -7,7 +7,7 @@ import {
   type Script,
   type ScriptedPostgres,
 } from '../../test/setup/database/scripted-postgres.js';
-import { readConfig } from '../config/config.js';
+import { patientConfig } from '../../test/setup/database/patient.js';
 import { migrate } from './prepare-database.js';
 import { BEGIN_SESSION } from './session.js';
 
@@ -25,7 +25,7 @@ async function start(script: Script): Promise<void> {
   server = await openScriptedPostgres(resources, script);
 }
 
-const configFor = () => ({ ...readConfig({}).database, url: server.url });
+const configFor = () => patientConfig({ url: server.url });
 
 /** Not reached: only a statement that hangs would be ended. */
 const LIMIT_MS = 60_000;

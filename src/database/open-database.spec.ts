@@ -4,13 +4,14 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { makeDataDir, removeDataDir } from '../../test/setup/service/data-dir.js';
 import { readConfig } from '../config/config.js';
+import { PATIENT, patientConfig } from '../../test/setup/database/patient.js';
 import { DataDirInUseError } from './embedded/embedded-postgres.js';
 import { joinDatabase, openDatabase, type OpenDatabase } from './open-database.js';
 
 it.each([openDatabase, joinDatabase])(
   'a server that is set is used as it is (%p)',
   async (open) => {
-    const config = { ...readConfig({}).database, url: 'postgres://db/plants' };
+    const config = patientConfig({ url: 'postgres://db/plants' });
     const database = await open(config, () => undefined);
     expect(database.config).toEqual(config);
     await expect(database.close()).resolves.toBeUndefined();
@@ -29,7 +30,7 @@ describe('a data folder that is open', () => {
   afterEach(() => resources.disposeAsync());
 
   const configOf = (startTimeout = 60_000) => ({
-    ...readConfig({}).database,
+    ...readConfig(PATIENT).database,
     dataDir,
     startTimeout,
   });

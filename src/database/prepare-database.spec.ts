@@ -7,7 +7,8 @@ import {
   type Script,
   type ScriptedPostgres,
 } from '../../test/setup/database/scripted-postgres.js';
-import { readConfig, type DatabaseConfig } from '../config/config.js';
+import { patientConfig } from '../../test/setup/database/patient.js';
+import type { DatabaseConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { BEGIN_SESSION } from './session.js';
 
@@ -30,7 +31,7 @@ async function start(script: Script): Promise<void> {
 }
 
 function configFor(settings: Partial<DatabaseConfig> = {}): DatabaseConfig {
-  return { ...readConfig({}).database, url: server.url, ...settings };
+  return patientConfig({ url: server.url, ...settings });
 }
 
 const prepare = (settings?: Partial<DatabaseConfig>) => prepareDatabase(configFor(settings), log);

@@ -4,7 +4,7 @@ import { makeHostile } from '../../test/setup/database/hostile-settings.js';
 import { UnitDatabase } from '../../test/setup/database/unit-database.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { openScriptedPostgres, type Script } from '../../test/setup/database/scripted-postgres.js';
-import { readConfig } from '../config/config.js';
+import { patientConfig } from '../../test/setup/database/patient.js';
 import { databaseOptions } from './database-options.js';
 import { inTransaction, runStatement } from './run-statement.js';
 import { BEGIN_SESSION } from './session.js';
@@ -14,7 +14,7 @@ import { withSnapshot } from './snapshot.js';
 const resources = useResources();
 
 async function open(url: string): Promise<DataSource> {
-  const options = databaseOptions({ ...readConfig({}).database, url }, { statement: 700, lock: 0 });
+  const options = databaseOptions(patientConfig({ url }), { statement: 700, lock: 0 });
   const extra = { ...options.extra, query_timeout: 1500, idleTimeoutMillis: 0 };
   const dataSource = await new DataSource({ ...options, extra }).initialize();
   resources.defer(() => dataSource.destroy());
@@ -117,7 +117,7 @@ describe('behind a pooler', () => {
 
   it('a snapshot has our settings from its beginning', async () => {
     const server = await openScriptedPostgres(resources, pooler());
-    const ended = withSnapshot({ ...readConfig({}).database, url: server.url }, 'rows', () =>
+    const ended = withSnapshot(patientConfig({ url: server.url }), 'rows', () =>
       Promise.reject(new Error('read')),
     );
     await expect(ended).rejects.toThrow('read');

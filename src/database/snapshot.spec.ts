@@ -1,18 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { openScriptedPostgres } from '../../test/setup/database/scripted-postgres.js';
+import { patientConfig } from '../../test/setup/database/patient.js';
 import { UnitDatabase } from '../../test/setup/database/unit-database.js';
-import { readConfig } from '../config/config.js';
+import type { DatabaseConfig } from '../config/config.js';
 import { FIND_LIST, FIND_TABLE } from './shards.js';
 import { withSnapshot, type Snapshot } from './snapshot.js';
 
 const database = new UnitDatabase();
 
-const configOf = (startTimeout = 30_000, timeout = 1500) => ({
-  ...readConfig({}).database,
-  url: database.url,
-  startTimeout,
-  timeout,
-});
+const configOf = (settings: Partial<DatabaseConfig> = {}) =>
+  patientConfig({ url: database.url, ...settings });
 
 async function readAll(snapshot: Snapshot, sql: string): Promise<string> {
   const chunks: Buffer[] = [];
@@ -54,10 +51,14 @@ describe('a snapshot', () => {
   });
 
   it('has no number of rows if counting takes too long, and can be read nevertheless', async () => {
-    await withSnapshot(configOf(1000, 500), '(SELECT pg_sleep(60)) AS slow', async (snapshot) => {
-      expect(await snapshot.count()).toBeUndefined();
-      expect(await readAll(snapshot, 'COPY rows TO STDOUT')).toBe('1\n2\n3\n');
-    });
+    await withSnapshot(
+      configOf({ startTimeout: 2000, timeout: 2000 }),
+      '(SELECT pg_sleep(60)) AS slow',
+      async (snapshot) => {
+        expect(await snapshot.count()).toBeUndefined();
+        expect(await readAll(snapshot, 'COPY rows TO STDOUT')).toBe('1\n2\n3\n');
+      },
+    );
   });
 
   it('cannot be counted if there is no such table: the error is that of the database', async () => {
@@ -68,7 +69,7 @@ describe('a snapshot', () => {
 
   it('is not waited for without an end when the database sends no rows', async () => {
     await expect(
-      withSnapshot(configOf(1000, 500), 'rows', async (snapshot) => {
+      withSnapshot(configOf({ startTimeout: 2000, timeout: 2000 }), 'rows', async (snapshot) => {
         await readAll(snapshot, 'COPY (SELECT pg_sleep(60)) TO STDOUT');
       }),
     ).rejects.toThrow('Query read timeout');
@@ -95,7 +96,7 @@ describe('on Citus, a snapshot', () => {
         return { rows: text === FIND_TABLE && isDistributed ? [{ exists: 1 }] : [] };
       },
     });
-    await withSnapshot({ ...configOf(), url: server.url }, 'rows', () => Promise.resolve());
+    await withSnapshot(configOf({ url: server.url }), 'rows', () => Promise.resolve());
     const asked = server.statements.findIndex(({ text }) => text === FIND_TABLE);
     expect(server.statements[asked]?.values).toEqual(['rows']);
     return server.statements

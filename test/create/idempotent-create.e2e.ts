@@ -8,8 +8,7 @@ describe('creating is idempotent', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    // These tests do not concern the timeout, and a busy machine must not cause one.
-    service = await startService({ DATABASE_TIMEOUT_MS: '20000' });
+    service = await startService();
   });
   beforeEach(() => service.database.query('TRUNCATE plants'));
   afterAll(() => service.close());
@@ -125,7 +124,7 @@ describe('plants that share a batch', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    service = await startService({ DATABASE_TIMEOUT_MS: '20000' });
+    service = await startService();
   });
   afterAll(() => service.close());
 
@@ -157,8 +156,7 @@ describe('a database that reports a wrong number of inserted rows', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    // These tests do not concern the timeout, and a busy machine must not cause one.
-    service = await startService({ DATABASE_TIMEOUT_MS: '20000' });
+    service = await startService();
   });
   afterAll(() => service.close());
 

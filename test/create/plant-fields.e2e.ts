@@ -29,7 +29,7 @@ describe('each column of a plant, as plant.entity.ts has them, is known to', () 
   let folder: string;
 
   beforeAll(async () => {
-    service = await startService({ DATABASE_TIMEOUT_MS: '20000' });
+    service = await startService();
     folder = await mkdtemp(join(tmpdir(), 'plant-store-fields-'));
   });
   beforeEach(() => service.database.query('TRUNCATE plants'));

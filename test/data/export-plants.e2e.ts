@@ -53,7 +53,7 @@ describe('plants export', () => {
   let folder: string;
 
   beforeAll(async () => {
-    service = await startService({ DATABASE_TIMEOUT_MS: '20000' });
+    service = await startService();
   });
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'plant-store-export-'));

@@ -64,8 +64,7 @@ describe('plants load', () => {
   let loading: Promise<unknown>;
 
   beforeAll(async () => {
-    // Longer than a busy machine delays a statement: each refusal is one that a test caused.
-    service = await startService({ DATABASE_TIMEOUT_MS: '20000' });
+    service = await startService();
     fixture = await readPlants(FIXTURE);
     expect(fixture).toHaveLength(992);
   });

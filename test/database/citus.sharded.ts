@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { readConfig, type DatabaseConfig } from '../../src/config/config.js';
+import { patientConfig } from '../setup/database/patient.js';
 import { Shards } from '../../src/database/shards.js';
 import { withSnapshot } from '../../src/database/snapshot.js';
 import { startOn, stop, type BuiltService } from '../setup/service/built-service.js';
@@ -106,14 +106,10 @@ onCitus('plants on Citus', () => {
 
   it('a snapshot has no plant of any server that is stored after it began', async () => {
     await cluster.query(`TRUNCATE plants`);
-    await withSnapshot(
-      readConfig({ DATABASE_URL: cluster.url }).database as DatabaseConfig,
-      'plants',
-      async (snapshot) => {
-        await cluster.query(`INSERT INTO plants SELECT i, 'a' FROM generate_series(1, 100) AS i`);
-        expect(await snapshot.count()).toBe(0);
-      },
-    );
+    await withSnapshot(patientConfig({ url: cluster.url }), 'plants', async (snapshot) => {
+      await cluster.query(`INSERT INTO plants SELECT i, 'a' FROM generate_series(1, 100) AS i`);
+      expect(await snapshot.count()).toBe(0);
+    });
   });
 
   it('each plant is in the shard that the service computes', async () => {

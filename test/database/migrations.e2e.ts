@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { readConfig } from '../../src/config/config.js';
+import { patientConfig } from '../setup/database/patient.js';
 import type { DatabaseConfig } from '../../src/config/config.js';
 import { databaseOptions } from '../../src/database/database-options.js';
 import { migrate, prepareDatabase } from '../../src/database/prepare-database.js';
@@ -15,7 +15,7 @@ describe('migrations', () => {
 
   beforeEach(async () => {
     database = await openTestDatabase();
-    config = { ...readConfig({}).database, url: database.url };
+    config = patientConfig({ url: database.url });
   });
   afterEach(() => database.close());
 

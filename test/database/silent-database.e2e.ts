@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
-import { readConfig } from '../../src/config/config.js';
+import { patientConfig } from '../setup/database/patient.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { startDatabaseProxy } from '../setup/database/database-proxy.js';
@@ -16,7 +16,7 @@ describe('a command whose database goes silent', () => {
 
   beforeAll(async () => {
     database = await openTestDatabase();
-    await prepareDatabase({ ...readConfig({}).database, url: database.url }, () => undefined);
+    await prepareDatabase(patientConfig({ url: database.url }), () => undefined);
     await database.query(`INSERT INTO plants (id, name) VALUES (1, 'a')`);
   });
   afterAll(() => database.close());

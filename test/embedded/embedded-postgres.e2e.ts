@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { readConfig } from '../../src/config/config.js';
+import { PATIENT } from '../setup/database/patient.js';
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
 import { joinDatabase, openDatabase, type OpenDatabase } from '../../src/database/open-database.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
@@ -37,7 +38,7 @@ const start = (env: Record<string, string> = {}): Command => {
 };
 
 const configOf = (startTimeout = 60_000) => ({
-  ...readConfig({}).database,
+  ...readConfig(PATIENT).database,
   dataDir,
   startTimeout,
 });

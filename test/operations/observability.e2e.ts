@@ -55,7 +55,6 @@ describe('logs and traces of a running service', () => {
     token = create.stdout.trim();
     service = runService({
       DATABASE_URL: proxy.url,
-      DATABASE_TIMEOUT_MS: '20000',
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       SHUTDOWN_TIMEOUT_MS: '600000',
     });

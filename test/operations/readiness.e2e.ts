@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { readConfig } from '../../src/config/config.js';
+import { patientConfig } from '../setup/database/patient.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { poolOf } from '../../src/database/run-statement.js';
 import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
@@ -84,7 +84,7 @@ describe('/health/ready', () => {
     ),
   ])('says that %s', async (_problem, sql, reason) => {
     await service.database.query('DROP TABLE IF EXISTS plants, hidden, access_tokens, migrations');
-    const config = { ...readConfig({}).database, url: service.database.url };
+    const config = patientConfig({ url: service.database.url });
     await prepareDatabase(config, () => undefined);
     await service.database.query(sql);
     await advance(1000);

@@ -8,6 +8,7 @@ import { poolOf } from '../../src/database/run-statement.js';
 import { PlantEntity } from '../../src/plants/plant.entity.js';
 import { PlantsRepository } from '../../src/plants/plants.repository.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
+import { PATIENT } from '../setup/database/patient.js';
 import { UnitDatabase } from '../setup/database/unit-database.js';
 import { settled } from '../setup/time/settled.js';
 
@@ -38,7 +39,7 @@ export function usePlantsDatabase(): PlantsDatabase {
   let dataSource: DataSource;
 
   const configure = (env: Record<string, string> = {}): AppConfig => {
-    const config = readConfig({ DATABASE_URL: proxy.url, ...env });
+    const config = readConfig({ DATABASE_URL: proxy.url, ...PATIENT, ...env });
     return { ...config, database: { ...config.database, url: proxy.url } };
   };
 

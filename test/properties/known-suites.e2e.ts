@@ -65,8 +65,7 @@ const naughtyStrings = createRequire(import.meta.url)('big-list-of-naughty-strin
 let service: TestService;
 
 beforeAll(async () => {
-  // These tests do not concern the timeout, and a busy machine must not cause one.
-  service = await startService({ BODY_LIMIT: String(LIMIT), DATABASE_TIMEOUT_MS: '20000' });
+  service = await startService({ BODY_LIMIT: String(LIMIT) });
 });
 beforeEach(() => service.database.query('TRUNCATE plants'));
 afterAll(() => service.close());

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readConfig } from '../../src/config/config.js';
+import { patientConfig } from '../setup/database/patient.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { attempt, endAttempts } from '../setup/service/attempts.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
@@ -32,9 +32,8 @@ describe('a start while the database is away', () => {
     onMessage: (message: string) => unknown = () => undefined,
   ): Promise<{ messages: string[]; isPrepared: boolean }> {
     const messages: string[] = [];
-    // A connection that a busy machine delays is no other reason for the wait.
-    const { database: settings } = readConfig({ DATABASE_TIMEOUT_MS: '20000' });
-    const config = { ...settings, url: proxy.url, startTimeout };
+    // Patient: a connection that a busy machine delays is no other reason for the wait.
+    const config = patientConfig({ url: proxy.url, startTimeout });
     const isPrepared = await prepareDatabase(config, (message) => {
       messages.push(message);
       onMessage(message);

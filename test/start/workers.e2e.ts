@@ -195,10 +195,8 @@ describeOnLinux('several workers', () => {
   ];
 
   beforeAll(async () => {
-    // These tests do not concern the timeouts, and a busy machine must not cause one.
     service = await start({
       ...NO_DELAYS,
-      DATABASE_TIMEOUT_MS: '20000',
       SHUTDOWN_TIMEOUT_MS: NEVER_MS,
     });
     sockets = await connectToBoth(service);
@@ -313,7 +311,6 @@ describeOnLinux('several workers whose time the test holds', () => {
   beforeAll(async () => {
     service = await start({
       ...runBefore(`${SECONDS_PASS}${SCRAPE_TIME_ENDS}${STOP_TIME_ENDS}`),
-      DATABASE_TIMEOUT_MS: '20000',
       SHUTDOWN_TIMEOUT_MS: String(STOP_MS),
     });
   });
@@ -386,7 +383,7 @@ describeOnLinux('several workers on a terminal', () => {
 
 describeOnLinux('several workers that stop', () => {
   it('are not ready but serve during the delay, are not replaced, and end with exit code 1 at a second signal', async () => {
-    const service = await start({ DATABASE_TIMEOUT_MS: '20000', SHUTDOWN_DELAY_MS: NEVER_MS });
+    const service = await start({ SHUTDOWN_DELAY_MS: NEVER_MS });
     const sockets = await connectToBoth(service);
     service.command.process.kill('SIGTERM');
     const ready = () => fetchDocumented(`${service.url}/health/ready`);

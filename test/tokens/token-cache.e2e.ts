@@ -177,7 +177,7 @@ describe('too many wrong tokens from one address', () => {
   });
 
   it('are counted once for each lookup, and not for each request that waits for its verdict', async () => {
-    const service = await startLimited({ DATABASE_TIMEOUT_MS: '20000' });
+    const service = await startLimited();
     try {
       const responses = await whileFrozen(service, 50, () => service.post(PLANT));
       expect(responses.map(({ status }) => status)).toEqual(Array(50).fill(200));
@@ -195,7 +195,7 @@ describe('too many wrong tokens from one address', () => {
   });
 
   it('do not include tokens without a verdict: many new valid tokens at once are all accepted', async () => {
-    const service = await startLimited({ DATABASE_TIMEOUT_MS: '20000' });
+    const service = await startLimited();
     try {
       const accessTokens = service.app.get(AccessTokensService);
       const secrets: string[] = [];

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
-import { readConfig } from '../../../src/config/config.js';
+import { patientConfig } from './patient.js';
 import { databaseOptions } from '../../../src/database/database-options.js';
 import { openTestDatabase, type TestDatabase } from './database.js';
 
@@ -55,12 +55,11 @@ export class UnitDatabase {
 
   /** Makes the schema of the service, and opens one connection, so that statements run in the order in which they were sent. */
   openWithSchema(entities: (new () => object)[]): Promise<DataSource> {
-    // Ends only statements that hang: a busy machine needs several times as long as an idle one.
-    const { database } = readConfig({ DATABASE_TIMEOUT_MS: '60000' });
-    const options = databaseOptions({ ...database, url: this.url });
+    const config = patientConfig({ url: this.url });
+    const options = databaseOptions(config);
     return this.open({
       ...options,
-      extra: { ...options.extra, query_timeout: database.timeout },
+      extra: { ...options.extra, query_timeout: config.timeout },
       entities,
       migrationsRun: true,
     });

@@ -1,3 +1,4 @@
+import { PATIENT } from '../database/patient.js';
 import { untilIdleAt } from './clean-state.js';
 import { runCommand, type Command } from './command.js';
 import { METRICS_SETTING } from './metrics.js';
@@ -15,7 +16,7 @@ export interface BuiltService {
 
 /** Runs a built service, which may fail to start. */
 export function runService(env: Record<string, string>): Command {
-  return runCommand(['dist/main.js'], { PORT: '0', ...METRICS_SETTING, ...env });
+  return runCommand(['dist/main.js'], { PORT: '0', ...METRICS_SETTING, ...PATIENT, ...env });
 }
 
 /** Starts a built service on a database. */

@@ -6,6 +6,7 @@ import { readConfig } from '../../../src/config/config.js';
 import { prepareDatabase } from '../../../src/database/prepare-database.js';
 import { untilIdle } from './clean-state.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../database/database-proxy.js';
+import { PATIENT } from '../database/patient.js';
 import { openTestDatabase, type TestDatabase } from '../database/database.js';
 import { readStoredPlants, type StoredPlant } from '../database/stored-plants.js';
 import { fetchDocumented } from '../http/fetch-documented.js';
@@ -49,7 +50,7 @@ export interface TestService {
   close(): Promise<void>;
 }
 
-/** @param env settings that differ from the defaults, as an operator would set them */
+/** @param env settings that differ from the defaults and from `PATIENT`, as an operator would set them */
 export async function startService(env: Record<string, string> = {}): Promise<TestService> {
   const database = await openTestDatabase();
   const proxy = await startDatabaseProxy(database.url);
@@ -57,6 +58,7 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
     PORT: '0',
     LOG_LEVEL: 'silent',
     DATABASE_URL: proxy.url,
+    ...PATIENT,
     ...env,
   });
   const databaseConfig = { ...config.database, url: config.database.url! };
