@@ -2,8 +2,9 @@ import { expect, it } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 import { useResources } from '../../test/setup/jest/resources.js';
-import { patientConfig } from '../../test/setup/database/patient.js';
+import { PATIENT } from '../../test/setup/database/patient.js';
 import { openScriptedPostgres } from '../../test/setup/database/scripted-postgres.js';
+import { readConfig } from '../config/config.js';
 import { DatabaseModule } from './database.module.js';
 
 const resources = useResources();
@@ -20,10 +21,11 @@ const startIn = (state: { isPrimary: boolean }) =>
 it('the connections of the service lead to the primary in a list of hosts', async () => {
   const standby = await startIn({ isPrimary: false });
   const primary = await startIn({ isPrimary: true });
-  const config = patientConfig({
-    url: `postgres://plants@${standby.host}:${standby.port},${primary.host}:${primary.port}/plants`,
+  const { database } = readConfig({
+    DATABASE_URL: `postgres://plants@${standby.host}:${standby.port},${primary.host}:${primary.port}/plants`,
+    ...PATIENT,
   });
-  const module = DatabaseModule.register(config);
+  const module = DatabaseModule.register({ ...database, url: database.url! });
   const context = await NestFactory.createApplicationContext(module, {
     abortOnError: false,
     logger: false,

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import type { Stats } from 'node:fs';
+import { existsSync, type Stats } from 'node:fs';
 import {
   chmod,
   chown,
@@ -153,7 +153,7 @@ describe('a data folder that cannot be used', () => {
   itAsRoot('the data folder belongs to another user: the message names both', async () => {
     await chown(dataDir, 12_345, 12_345);
     await expectOneLine(
-      `${dataDir} belongs to another user (uid 12345). Start as that user, or stop its service and give it to yours (chown -R ${process.geteuid!()}), or set DATA_DIR to a folder of your own.`,
+      `${dataDir} belongs to another user (uid 12345). Start as that user, or stop its service and give it to yours (chown -R ${process.geteuid!()} ${dataDir}), or set DATA_DIR to a folder of your own.`,
     );
   });
 
@@ -206,13 +206,8 @@ describe('a data folder that cannot be used', () => {
     expect(await stat(dataDir)).toMatchObject({ mode: 0o40755 });
   });
 
-  it.each([
-    ['flock', 'util-linux'],
-    ['tar', 'tar'],
-    ['gzip', 'gzip'],
-    ...(user === 0 ? [['setpriv', 'util-linux']] : []),
-  ])('a program that is missing is named with its package (%s)', async (missing, name) => {
-    const path = join(dataDir, 'new');
+  /** Makes a folder of all programs of the system but these. */
+  async function makePath(...missing: string[]): Promise<string> {
     const programs = join(dataDir, 'programs');
     await mkdir(programs);
     for (const folder of ['/bin', '/usr/bin']) {
@@ -221,13 +216,30 @@ describe('a data folder that cannot be used', () => {
         await symlink(join(folder, program), join(programs, program)).catch(() => undefined);
       }
     }
-    await rm(join(programs, missing));
-    const command = attempt([CLI, 'migrate'], { DATA_DIR: path, PATH: programs });
+    for (const program of missing) await rm(join(programs, program));
+    return programs;
+  }
+
+  it('programs that are missing are named with their packages, before anything is made', async () => {
+    const path = join(dataDir, 'new');
+    const PATH = await makePath('tar', 'gzip', 'flock', 'setpriv');
+    const command = attempt([CLI, 'migrate'], { DATA_DIR: path, PATH });
     expect(await command.exit()).toBe(1);
     expect(reasonOf(command)).toBe(
-      `${cannotRun(join(path, 'postgres'), `it needs the program ${missing}: install the package ${name}`)}\n`,
+      'The embedded Postgres needs tar (package tar), gzip (package gzip), flock (package util-linux), setpriv (package util-linux). Install that, or set DATABASE_URL to a Postgres server.\n',
     );
-    expect(await readdir(path)).toEqual([]);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('a lock that cannot be had for another reason than another service: the message says which', async () => {
+    const PATH = await makePath('flock');
+    const text = '#!/bin/sh\necho "flock: 9: No locks available" >&2\nexit 71\n';
+    await writeFile(join(PATH, 'flock'), text, { mode: 0o755 });
+    const command = attempt([CLI, 'migrate'], { DATA_DIR: dataDir, PATH });
+    expect(await command.exit()).toBe(1);
+    expect(reasonOf(command)).toBe(
+      `${cannotRun(join(dataDir, 'postgres'), 'flock: 9: No locks available')}\n`,
+    );
   });
 
   itAsRoot('root may lack the rights to give a folder away if that is done', async () => {
@@ -279,10 +291,10 @@ describe('a data folder that cannot be used', () => {
       const command = [...args, process.execPath, join(ROOT, CLI), 'migrate'];
       const service = attemptProgram(program, command, { DATA_DIR: path, NODE_V8_COVERAGE: '' });
       expect(await service.exit()).toBe(1);
-      expect(reasonOf(service)).toBe(
-        `${cannotRun(join(path, 'postgres'), 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user')}\n`,
+      expect(reasonOf(service)).toMatch(
+        /^The embedded Postgres does not run as root, and root may not change the user here \(setpriv: .+\)\. Start as an ordinary user, or set DATABASE_URL to a Postgres server\.\n$/,
       );
-      expect(await readdir(path)).toEqual([]);
+      expect(existsSync(path)).toBe(false);
     },
   );
 
@@ -292,7 +304,7 @@ describe('a data folder that cannot be used', () => {
       const postgres = join(dataDir, 'postgres');
       await chown(postgres, 12_345, 12_345);
       const lineFor = (uid: number) =>
-        `${postgres} belongs to another user (uid 12345). Start as that user, or stop its service and give it to yours (chown -R ${uid}), or set DATA_DIR to a folder of your own.`;
+        `${postgres} belongs to another user (uid 12345). Start as that user, or stop its service and give it to yours (chown -R ${uid} ${postgres}), or set DATA_DIR to a folder of your own.`;
       await expectOneLine(lineFor(0));
       // As the data folder of a container that runs as another user than before.
       await chmod(dataDir, 0o1777);

@@ -15,7 +15,7 @@ import { ROOT, runCommand, runProgram, type Command } from '../setup/service/com
 import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
 import { isStored, postPlant } from '../setup/http/post-plant.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
-import { isRunning } from '../setup/service/processes.js';
+import { childrenOf, isRunning, parentOf } from '../setup/service/processes.js';
 import { until } from '../setup/time/until.js';
 
 const MAIN = 'dist/main.js';
@@ -280,6 +280,19 @@ describe('the embedded Postgres of a service', () => {
     service = runService({ DATA_DIR: ownDataDir });
     await expectStored(service, 6);
   });
+});
+
+it('ends with its service although the shell that would end it was killed', async () => {
+  const service = start();
+  await urlOf(service);
+  const pid = await postgresPid();
+  const shell = await parentOf(pid);
+  const watchers = (await childrenOf(shell)).filter((child) => child !== pid);
+  expect(watchers).toHaveLength(1);
+  process.kill(watchers[0]!, 'SIGKILL');
+  service.process.kill('SIGTERM');
+  expect(await service.exit()).toBe(0);
+  await until(() => !isRunning(pid));
 });
 
 (process.geteuid!() === 0 ? it : it.skip)(

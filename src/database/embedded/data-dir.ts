@@ -111,7 +111,7 @@ function close(dataDir: string, mode: number): void {
 /** The error for a folder that belongs to the user of this number, not to the one who started the service. */
 function notOwned(path: string, uid: number): StartError {
   return new StartError(
-    `${path} belongs to another user (uid ${uid}). Start as that user, or stop its service and give it to yours (chown -R ${process.geteuid!()}), or set DATA_DIR to a folder of your own.`,
+    `${path} belongs to another user (uid ${uid}). Start as that user, or stop its service and give it to yours (chown -R ${process.geteuid!()} ${path}), or set DATA_DIR to a folder of your own.`,
   );
 }
 

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../../config/config.js';
 import { StartError } from '../../errors/start-error.js';
 import { clusterIn } from './data-dir.js';
+import { postgresEnvironment } from './postgres-package.js';
 
 /** Another Postgres uses the data folder. */
 export class DataDirInUseError extends StartError {
@@ -16,6 +17,9 @@ export class DataDirInUseError extends StartError {
 const SHORT_CONNECTIONS = 20;
 
 const RESTART_DELAY_MS = 1000;
+
+/** The script that ends Postgres needs three seconds for one that does not react. It may have been killed, too. */
+const STOP_TIMEOUT_MS = 4000;
 
 /** Ends the wait for messages while a process of a Postgres that was killed holds standard error open. */
 const MESSAGES_TIMEOUT_MS = 1000;
@@ -84,14 +88,18 @@ async function runPostgres(
     cwd: '/',
     // A process group of its own: Ctrl+C in a terminal must not end Postgres before the requests in flight.
     detached: true,
-    // The messages of Postgres are read below.
-    env: { PATH: process.env['PATH'], LC_ALL: 'C' },
+    env: postgresEnvironment(),
     stdio: ['pipe', 'ignore', 'pipe'],
   });
-  const stop = () => child.stdin.end();
+  const stop = () => {
+    child.stdin.end();
+    killing = setTimeout(() => killGroup(child.pid!), STOP_TIMEOUT_MS);
+  };
+  let killing: NodeJS.Timeout | undefined;
   signal.addEventListener('abort', stop);
   // Not `close`: a process of a Postgres that was killed may hold standard error open.
   const ended = once(child, 'exit').then(([code]) => {
+    clearTimeout(killing);
     signal.removeEventListener('abort', stop);
     return code as number | null;
   });
@@ -124,6 +132,15 @@ async function runPostgres(
   // Its last messages may arrive after its exit code.
   await Promise.race([closed, delay(MESSAGES_TIMEOUT_MS, undefined, { ref: false })]);
   throw errorOf(dataDir, outcome, messages.join('\n'));
+}
+
+/** Kills what is left of a process group. */
+function killGroup(id: number): void {
+  try {
+    process.kill(-id, 'SIGKILL');
+  } catch {
+    // It has ended, or belongs to `nobody`, and this root may not signal other users.
+  }
 }
 
 /** @param output of Postgres and the shell, until they ended */

@@ -13,17 +13,15 @@ refuse() {
   exit 1
 }
 
-need() {
-  command -v "$1" >/dev/null || refuse "it needs the program $1: install the package $2"
-}
-
 # Postgres recognizes another one in its folder by the number of its process, which means nothing in another container. So this
 # script, Postgres and all its processes hold a lock of the kernel, too. macOS has no flock, and no containers.
 lock() {
   [ "$system" = Linux ] || return 0
-  need flock util-linux
   exec 9<"$1"
-  flock --nonblock 9 || refuse "Is another postmaster (PID $(find_service)) running?" # The words of Postgres.
+  flock --nonblock 9 && return
+  # Any other exit code is a failure of flock, which it has reported.
+  [ $? = 1 ] || exit 1
+  refuse "Is another postmaster (PID $(find_service)) running?" # The words of Postgres.
 }
 
 # Prints the process to end: that of the service, which is the parent of the shell that is the parent of Postgres.
@@ -56,19 +54,11 @@ set -- "$@" -c log_line_prefix= -c log_checkpoints=off -c log_min_messages=log -
 [ "$system" = Linux ] || set -- "$@" -c wal_sync_method=fsync_writethrough
 
 set -- sh "${0%/*}/run-until-input-ends.sh" "$@"
-if [ "$(id -u)" = 0 ]; then
-  need setpriv util-linux
-  as_ordinary_user=${0%/*}/as-ordinary-user.sh
-  sh "$as_ordinary_user" true 2>/dev/null ||
-    refuse 'it refuses to run as root, and setpriv cannot change the user here: start as an ordinary user'
-  set -- sh "$as_ordinary_user" "$@"
-fi
+[ "$(id -u)" != 0 ] || set -- sh "${0%/*}/as-ordinary-user.sh" "$@"
 
 # The cluster gets its name when it is complete and on the disk, so an interrupted start leaves nothing that the next one could
 # take for a database.
 if [ ! -e "$cluster" ]; then
-  need tar tar
-  need gzip gzip
   lock "${cluster%/*}"
   new=$cluster.unfinished
   rm -rf "$new" && mkdir -m 700 "$new" &&
