@@ -1,14 +1,16 @@
 import {
   closeSync,
   fsyncSync,
+  lstatSync,
   openSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { CommandError } from './command-error.js';
 import { describeFileError } from '../config/file-error.js';
 
@@ -37,9 +39,8 @@ export class OutputFile {
   ) {
     try {
       const stats = statSync(path, { throwIfNoEntry: false });
-      // A link stays one.
-      this.target = stats === undefined ? path : realpathSync(path);
       this.isRegular = stats?.isFile() ?? true;
+      this.target = this.isRegular ? targetOf(path) : path;
       this.unfinished = this.isRegular ? `${this.target}.${process.pid}.part` : this.target;
       this.file = openSync(this.unfinished, 'w');
     } catch (error) {
@@ -87,4 +88,10 @@ export class OutputFile {
     const reason = describeFileError(cause);
     return new CommandError(`${this.name} cannot be written: ${reason}. ${this.remedy}`, { cause });
   }
+}
+
+/** @returns the file that a link names, which may not exist yet: a link is not replaced */
+function targetOf(path: string): string {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return path;
+  return targetOf(resolve(realpathSync(dirname(path)), readlinkSync(path)));
 }

@@ -84,8 +84,11 @@ async function open(
   }
 }
 
+/** What happens to a connection of its own, this process learns from it: it would be a second message in the log of the service. */
+const OPTIONS = '-c log_min_messages=panic';
+
 function urlOf(socketDir: string, port: number): string {
-  return `postgres://plant_store@/postgres?host=${encodeURIComponent(socketDir)}&port=${port}&sslmode=disable`;
+  return `postgres://plant_store@/postgres?host=${encodeURIComponent(socketDir)}&port=${port}&sslmode=disable&options=${encodeURIComponent(OPTIONS)}`;
 }
 
 /** Whether a Postgres works at this address. One that is stopping has a socket, too, but refuses the login. */

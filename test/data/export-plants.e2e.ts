@@ -17,6 +17,7 @@ import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
 import { ROOT, runCommand, runProgram } from '../setup/service/command.js';
 import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
+import { queryOnce } from '../setup/database/query-once.js';
 import type { StoredPlant } from '../setup/database/stored-plants.js';
 import { OPTIONAL_FIELDS } from '../setup/model/plant.js';
 import { startService, type TestService } from '../setup/service/service.js';
@@ -42,6 +43,9 @@ const LOADED: StoredPlant[] = [
 ];
 
 const MANY = 20_000;
+
+/** The command, in a shell. */
+const CLI = `'${process.execPath}' '${join(ROOT, 'dist/cli.js')}'`;
 
 const HEADER = PLANT_FIELDS.join();
 
@@ -196,10 +200,9 @@ describe('plants export', () => {
 
   it('ends without a message when the reader of a pipe has ended', async () => {
     await storeMany();
-    const cli = `'${process.execPath}' '${join(ROOT, 'dist/cli.js')}'`;
     const pipe = runProgram(
       '/bin/bash',
-      ['-c', `${cli} plants export | head -n 2; echo "\${PIPESTATUS[*]}"`],
+      ['-c', `${CLI} plants export | head -n 2; echo "\${PIPESTATUS[*]}"`],
       environment(),
     );
     expect(await pipe.exit()).toBe(0);
@@ -288,6 +291,21 @@ describe('plants export', () => {
     expect(await readlink(join(folder, 'null.csv'))).toBe('/dev/null');
   });
 
+  it('makes the file that a link names', async () => {
+    await mkdir(join(folder, 'a'));
+    await symlink('../plants.csv', join(folder, 'a/link.csv'));
+    expect(await exportTo(['a/link.csv'])).toMatchObject({ exitCode: 0 });
+    expect(await readFile(join(folder, 'plants.csv'), 'utf8')).toBe(`${HEADER}\n`);
+    expect(await readlink(join(folder, 'a/link.csv'))).toBe('../plants.csv');
+  });
+
+  it('writes to a pipe that has a name', async () => {
+    const shell = ['-c', `${CLI} plants export --format csv /dev/stdout | cat`];
+    const pipe = runProgram('/bin/bash', shell, environment());
+    expect(await pipe.exit()).toBe(0);
+    expect(pipe.stdout).toBe(`${HEADER}\n`);
+  });
+
   it('shows a bar on a terminal', async () => {
     await store(LOADED);
     const { stderr } = await exportTo(['plants.csv'], { isTerminal: true });
@@ -336,6 +354,30 @@ it('reads the embedded database, also beside a service that runs on it', async (
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(0);
     expect(await exportAll()).toBe(`${HEADER}\n1,a${NO_MORE}\n`);
+  } finally {
+    await end(service);
+    await removeDataDir(dataDir);
+  }
+});
+
+it('leaves no message in the log of a service when its reader has ended', async () => {
+  const dataDir = await makeDataDir();
+  const service = runService({ DATA_DIR: dataDir });
+  try {
+    await urlOf(service);
+    const socket = encodeURIComponent(join(dataDir, 'postgres'));
+    const rows = "SELECT i, repeat('a', 1000) FROM generate_series(1, 20000) AS i";
+    await queryOnce(
+      `postgres://postgres@/postgres?host=${socket}`,
+      `INSERT INTO plants (id, name) ${rows}`,
+    );
+    const shell = ['-c', `${CLI} plants export | head -n 1`];
+    const pipe = runProgram('/bin/bash', shell, { DATA_DIR: dataDir });
+    expect(await pipe.exit()).toBe(0);
+    expect(pipe.stdout).toBe(`${HEADER}\n`);
+    service.process.kill('SIGTERM');
+    expect(await service.exit()).toBe(0);
+    expect(service.stdout + service.stderr).not.toContain('The embedded Postgres: ');
   } finally {
     await end(service);
     await removeDataDir(dataDir);
