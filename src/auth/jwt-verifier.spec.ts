@@ -174,10 +174,13 @@ describe('a token of an identity provider', () => {
     expect(issuer.requests).toBe(requests);
   });
 
-  it('is not accepted if its claims were changed', async () => {
-    const [head, , signature] = (await issuer.sign()).split('.');
-    const [, payload] = (await issuer.sign({ sub: 'admin' })).split('.');
-    expect(await verifier.verify(`${head}.${payload}.${signature}`)).toBeUndefined();
+  it('is not accepted if its claims or its signature were changed', async () => {
+    const [head, claims, signature] = (await issuer.sign()).split('.');
+    const [, others] = (await issuer.sign({ sub: 'admin' })).split('.');
+    expect(await verifier.verify(`${head}.${others}.${signature}`)).toBeUndefined();
+    for (const changed of [`.${signature!.slice(0, -8)}AAAAAAAA`, '.', '']) {
+      expect(await verifier.verify(`${head}.${claims}${changed}`)).toBeUndefined();
+    }
   });
 
   it.each<[string, string, object]>([

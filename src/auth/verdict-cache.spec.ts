@@ -89,14 +89,11 @@ describe('the verdict that a token is valid', () => {
 describe('the verdict that a token is not valid', () => {
   const advance = holdClock();
 
-  it('is used for four seconds, for its own token only', async () => {
+  it('is used for its own token only', () => {
     const cache = new VerdictCache();
     cache.setInvalid('token');
-    await advance(MAX_AGE_MS - 1);
     expect(cache.isInvalid('token')).toBe(true);
     expect(cache.isInvalid('other')).toBe(false);
-    await advance(2);
-    expect(cache.isInvalid('token')).toBe(false);
   });
 
   it.each([

@@ -190,24 +190,17 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
     expect(await service.request('/health/live')).toMatchObject({ status: 200 });
   });
 
-  it.each(['a, b', 'a b', 'a/c', 'user@a', 'a:b'])('the Host %j is 40000', async (host) => {
+  // All other forms are those of refuse-bad-request.spec.ts.
+  it.each([
+    ['a, b', 400],
+    ['[::1]:3000', 200],
+  ])('the Host %j is %d', async (host, status) => {
     const response = await sendRaw(
       service.port,
       `GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
     );
-    expect(JSON.parse(response.body)).toMatchObject({ error: 40000 });
+    expect(response.status).toBe(status);
   });
-
-  it.each(['a', 'a:80', '127.0.0.1:3000', '[::1]:3000', 'xn--e1afmkfd.example'])(
-    'the Host %j is accepted',
-    async (host) => {
-      const response = await sendRaw(
-        service.port,
-        `GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
-      );
-      expect(response.status).toBe(200);
-    },
-  );
 
   it('HTTP/1.0 needs no Host, and its Expect is ignored', async () => {
     const body = '{"id":6,"name":"a"}';

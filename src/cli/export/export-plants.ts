@@ -35,7 +35,11 @@ export async function exportPlants(
   const output =
     path === undefined
       ? undefined
-      : new OutputFile(path, path, 'Name a file in a folder that exists and may be written, on a disk with room.');
+      : new OutputFile(
+          path,
+          path,
+          'Name a file in a folder that exists and may be written, on a disk with room.',
+        );
   // A bar in the middle of the plants would be read by nobody.
   const hasProgress = output !== undefined || !isTerminal(stdout);
   let progress: ExportProgress | undefined;
