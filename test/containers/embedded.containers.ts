@@ -156,6 +156,6 @@ it.each([0, 12_345])('refuses a folder of user %i, and says what to do', async (
   const container = run(['--volume', await folderOf(uid)]);
   expect(await container.output.exit()).toBe(1);
   expect(container.output.stderr).toContain(
-    `/data belongs to another user (uid ${uid}). Start as that user, or stop its service and give it to yours (chown -R 1000), or set DATA_DIR`,
+    `/data belongs to another user (uid ${uid}). Start as that user, or stop its service and give it to yours (chown -R 1000 /data), or set DATA_DIR`,
   );
 });
