@@ -84,7 +84,7 @@ async function open(
   }
 }
 
-/** What happens to a connection of its own, this process learns from it: it would be a second message in the log of the service. */
+/** This process learns itself how its connections end: the log of the service needs no second message about that. */
 const OPTIONS = '-c log_min_messages=panic';
 
 function urlOf(socketDir: string, port: number): string {

@@ -41,8 +41,9 @@ export function postgresEnvironment(): NodeJS.ProcessEnv {
  * @throws StartError that says what is missing, when Postgres cannot run on this machine
  */
 export function checkPostgresPackage(folder: string): void {
-  checkPrograms();
-  if (process.geteuid!() === 0) checkUserChange();
+  const isRoot = process.geteuid!() === 0;
+  checkPrograms(isRoot);
+  if (isRoot) checkUserChange();
   const { status, error, stderr } = run(join(folder, 'bin/postgres'), '--version');
   // The loader of glibc is missing: the system reports the program itself as missing, although it exists.
   if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {
@@ -67,11 +68,13 @@ export function checkPostgresPackage(folder: string): void {
 }
 
 /** The programs that a start needs beside those of every system, and the packages of Linux that contain them. */
-function checkPrograms(): void {
+function checkPrograms(isRoot: boolean): void {
+  const isLinux = process.platform === 'linux';
   const packages = {
     tar: 'tar',
     gzip: 'gzip',
-    ...(process.platform === 'linux' && { flock: 'util-linux', setpriv: 'util-linux' }),
+    ...(isLinux && { flock: 'util-linux' }),
+    ...(isLinux && isRoot && { setpriv: 'util-linux' }),
   };
   const folders = (process.env['PATH'] ?? '').split(delimiter);
   const missing = Object.entries(packages).filter(
