@@ -91,11 +91,11 @@ async function runPostgres(
     env: postgresEnvironment(),
     stdio: ['pipe', 'ignore', 'pipe'],
   });
+  let killing: NodeJS.Timeout | undefined;
   const stop = () => {
     child.stdin.end();
     killing = setTimeout(() => killGroup(child.pid!), STOP_TIMEOUT_MS);
   };
-  let killing: NodeJS.Timeout | undefined;
   signal.addEventListener('abort', stop);
   // Not `close`: a process of a Postgres that was killed may hold standard error open.
   const ended = once(child, 'exit').then(([code]) => {
@@ -123,8 +123,8 @@ async function runPostgres(
     });
     return { ended };
   }
-  stop();
   if (outcome === 'late') {
+    stop();
     throw new StartError(
       `The embedded Postgres in ${dataDir} accepts no connections after ${timeout} ms. Its last message: ${messages.at(-1) ?? 'none'}. If it recovers from a crash, set DATABASE_START_TIMEOUT_MS to a longer time.`,
     );
