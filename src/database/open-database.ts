@@ -19,6 +19,9 @@ const COMMAND_PORT = 5433;
 
 const RETRY_INTERVAL_MS = 100;
 
+/** The Postgres of a service that was killed ends earlier. */
+const LEFT_TIMEOUT_MS = 5000;
+
 /** SQLSTATE of a server that works, and has no connection left. */
 const TOO_MANY_CONNECTIONS = '53300';
 
@@ -66,7 +69,7 @@ async function open(
       close: () => used.disposeAsync(),
     };
   };
-  let isRefused = false;
+  const leftUntil = performance.now() + LEFT_TIMEOUT_MS;
   const deadline = performance.now() + config.startTimeout;
   for (;;) {
     if (port === COMMAND_PORT && (await isServiceRunning())) return databaseAt(SERVICE_PORT);
@@ -74,11 +77,10 @@ async function open(
       resources.defer(await startEmbeddedPostgres(folder, config, port, log));
       return databaseAt(port);
     } catch (error) {
-      if (!(error instanceof DataDirInUseError) || isRefused || performance.now() > deadline) {
-        throw error;
-      }
-      // Not yet: an error from before that service was ready does not name its process.
-      isRefused = port === SERVICE_PORT && (await isServiceRunning());
+      if (!(error instanceof DataDirInUseError) || performance.now() > deadline) throw error;
+      // In another container, the process of a service is not known.
+      const mayBeService = error.isOfService || performance.now() > leftUntil;
+      if (port === SERVICE_PORT && mayBeService && (await isServiceRunning())) throw error;
     }
     await delay(RETRY_INTERVAL_MS);
   }

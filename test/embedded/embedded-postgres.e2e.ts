@@ -8,6 +8,7 @@ import pg from 'pg';
 import { readConfig } from '../../src/config/config.js';
 import { PATIENT } from '../setup/database/patient.js';
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
+import { findPostgresPackage } from '../../src/database/embedded/postgres-package.js';
 import { joinDatabase, openDatabase, type OpenDatabase } from '../../src/database/open-database.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
@@ -282,17 +283,91 @@ describe('the embedded Postgres of a service', () => {
   });
 });
 
-it('ends with its service although the shell that would end it was killed', async () => {
-  const service = start();
-  await urlOf(service);
+/** Kills the shell that would end Postgres. @returns the process of Postgres */
+async function killWatcher(): Promise<number> {
   const pid = await postgresPid();
   const shell = await parentOf(pid);
   const watchers = (await childrenOf(shell)).filter((child) => child !== pid);
   expect(watchers).toHaveLength(1);
   process.kill(watchers[0]!, 'SIGKILL');
+  return pid;
+}
+
+it('ends with its service although the shell that would end it was killed', async () => {
+  const service = start();
+  await urlOf(service);
+  const pid = await killWatcher();
   service.process.kill('SIGTERM');
   expect(await service.exit()).toBe(0);
   await until(() => !isRunning(pid));
+});
+
+it('if it outlives a service that was killed, the next start says how to end it', async () => {
+  const service = start();
+  await urlOf(service);
+  const pid = await killWatcher();
+  service.process.kill('SIGKILL');
+  await service.exit();
+  const refused = start({ DATABASE_START_TIMEOUT_MS: '0' });
+  expect(await refused.exit()).toBe(1);
+  expect(refused.stderr).toContain(
+    `${dataDir} is in use by the Postgres of a Plant Store that was killed. End it: kill -INT ${pid}\n`,
+  );
+  process.kill(pid, 'SIGINT');
+  await urlOf(start());
+});
+
+it.each([
+  ['has begun', (service: Command) => service.waitFor(/Opening the embedded Postgres/)],
+  ['starts Postgres', () => until(() => existsSync(join(dataDir, 'postgres/postmaster.pid')))],
+])('starts after a start that was killed when it %s', async (_when, event) => {
+  const killed = start();
+  await event(killed);
+  killed.process.kill('SIGKILL');
+  await killed.exit();
+  await urlOf(start());
+});
+
+// macOS has no flock, and Postgres itself refuses the second start.
+(process.platform === 'linux' ? it : it.skip)(
+  'a start that waits for the lock of a folder does not make a second database in that of another start',
+  async () => {
+    const programs = join(dataDir, 'programs');
+    await mkdir(programs);
+    const called = join(programs, 'called');
+    const ready = join(dataDir, 'postgres/postmaster.pid');
+    const text = `#!/bin/sh\n: >${called}\nuntil [ -e ${ready} ]; do sleep 0.1; done\nPATH=\${PATH#*:} exec flock "$@"\n`;
+    await writeFile(join(programs, 'flock'), text, { mode: 0o755 });
+    const late = start({ PATH: `${programs}:${process.env['PATH']}` });
+    await until(() => existsSync(called));
+    const first = start();
+    await urlOf(first);
+    expect(await late.exit()).toBe(1);
+    expect(late.stderr).toContain(
+      `${dataDir} is in use by another Plant Store (process ${first.process.pid})`,
+    );
+    expect(existsSync(join(dataDir, 'postgres/postgres.unfinished'))).toBe(false);
+  },
+);
+
+it('a Postgres that a person has started in the folder is named, and keeps its files', async () => {
+  await (await openDatabase(configOf(), silent)).close();
+  const cluster = join(dataDir, 'postgres');
+  const postgres = join(findPostgresPackage(), 'bin/postgres');
+  const script = 'dist/database/embedded/as-ordinary-user.sh';
+  const options = ['-D', cluster, '-c', 'listen_addresses=', '-c', 'unix_socket_directories=.'];
+  const server = runProgram('/bin/sh', [script, postgres, ...options]);
+  resources.defer(async () => {
+    server.process.kill('SIGINT');
+    await server.exit();
+  });
+  await server.waitFor(/ready to accept connections/);
+  const refused = start();
+  expect(await refused.exit()).toBe(1);
+  expect(refused.stderr).toContain(
+    `${dataDir} is in use by another Plant Store (process ${server.process.pid})`,
+  );
+  expect(existsSync(join(cluster, '.s.PGSQL.5432.lock'))).toBe(true);
 });
 
 (process.geteuid!() === 0 ? it : it.skip)(

@@ -11,6 +11,14 @@ import { postgresEnvironment } from './postgres-package.js';
 /** Another Postgres uses the data folder. */
 export class DataDirInUseError extends StartError {
   override readonly name = 'DataDirInUseError';
+
+  /** @param isOfService whether the process of its service is known */
+  constructor(
+    message: string,
+    readonly isOfService: boolean,
+  ) {
+    super(message);
+  }
 }
 
 /** How many connections a start and commands beside the service need. */
@@ -45,7 +53,7 @@ export async function startEmbeddedPostgres(
   log: (text: string) => void,
 ): Promise<() => Promise<void>> {
   const reserved = poolSize + SHORT_CONNECTIONS;
-  const args = [clusterIn(dataDir), folder, String(port), String(reserved)];
+  const args = [clusterIn(dataDir), folder, ...[port, reserved, process.pid].map(String)];
   const timeout = Math.max(startTimeout, MIN_START_TIMEOUT_MS);
   const closing = new AbortController();
   const { signal } = closing;
@@ -146,10 +154,14 @@ function killGroup(id: number): void {
 /** @param output of Postgres and the shell, until they ended */
 function errorOf(dataDir: string, code: number | null, output: string): StartError {
   const cluster = clusterIn(dataDir);
-  const [isInUse, pid] = /another postmaster \(PID (\d*)\)/.exec(output) ?? [];
-  if (isInUse !== undefined) {
+  const holder = /another postmaster \((?:PID (\d+)|left (\d+))?\)/.exec(output);
+  if (holder !== null) {
+    const [, service, postgres] = holder;
     return new DataDirInUseError(
-      `${dataDir} is in use by another Plant Store${pid === '' ? '' : ` (process ${pid})`}. Stop that one, or set DATA_DIR to another folder.`,
+      postgres === undefined
+        ? `${dataDir} is in use by another Plant Store${service === undefined ? '' : ` (process ${service})`}. Stop that one, or set DATA_DIR to another folder.`
+        : `${dataDir} is in use by the Postgres of a Plant Store that was killed. End it: kill -INT ${postgres}`,
+      service !== undefined,
     );
   }
   if (output.includes('No space left on device')) {

@@ -1,12 +1,13 @@
 #!/bin/sh
 # Makes the database cluster if there is none, and runs Postgres until it ends or standard input closes.
 #
-# run-postgres.sh CLUSTER PACKAGE PORT RESERVED
+# run-postgres.sh CLUSTER PACKAGE PORT RESERVED SERVICE
 #   CLUSTER   the folder of the cluster
 #   PACKAGE   the folder of the programs of Postgres
 #   PORT      a part of the name of the socket
 #   RESERVED  how many connections are reserved for the Plant Store
-cluster=$1 package=$2 port=$3 reserved=$4 system=$(uname)
+#   SERVICE   the process that runs this
+cluster=$1 package=$2 port=$3 reserved=$4 service=$5 system=$(uname)
 
 refuse() {
   echo "$1" >&2
@@ -21,14 +22,19 @@ lock() {
   flock --nonblock 9 && return
   # Any other exit code is a failure of flock, which it has reported.
   [ $? = 1 ] || exit 1
-  refuse "Is another postmaster (PID $(find_service)) running?" # The words of Postgres.
+  refuse "Is another postmaster ($(find_holder)) running?" # The words of Postgres.
 }
 
-# Prints the process to end: that of the service, which is the parent of the shell that is the parent of Postgres.
-find_service() {
+# Prints the process to end: that of the service, which is the parent of the shell that is the parent of Postgres. If that
+# service was killed, the shell has another parent than the one in its arguments, and Postgres itself is the process.
+find_holder() {
   {
-    pid=$(head -n 1 "$cluster/postmaster.pid") && read -r _ name _ shell _ <"/proc/$pid/stat" &&
-      [ "$name" = '(postgres)' ] && read -r _ _ _ service _ <"/proc/$shell/stat" && echo "$service"
+    pid=$(head -n 1 "$cluster/postmaster.pid") && read -r _ name _ shell _ <"/proc/$pid/stat" && [ "$name" = '(postgres)' ] &&
+      read -r _ _ _ parent _ <"/proc/$shell/stat" || return
+    case " $(tr '\0' ' ' <"/proc/$shell/cmdline") " in
+      *" $parent "*) echo "PID $parent" ;;
+      *) echo "left $pid" ;;
+    esac
   } 2>/dev/null
 }
 
@@ -53,13 +59,14 @@ set -- "$@" -c log_line_prefix= -c log_checkpoints=off -c log_min_messages=log -
 # macOS leaves what is written by default in the cache of the disk.
 [ "$system" = Linux ] || set -- "$@" -c wal_sync_method=fsync_writethrough
 
-set -- sh "${0%/*}/run-until-input-ends.sh" "$@"
+set -- sh "${0%/*}/run-until-input-ends.sh" "$service" "$@"
 [ "$(id -u)" != 0 ] || set -- sh "${0%/*}/as-ordinary-user.sh" "$@"
 
 # The cluster gets its name when it is complete and on the disk, so an interrupted start leaves nothing that the next one could
 # take for a database.
+[ -e "$cluster" ] || lock "${cluster%/*}"
+# Again: another start may have made it before this one had the lock.
 if [ ! -e "$cluster" ]; then
-  lock "${cluster%/*}"
   new=$cluster.unfinished
   rm -rf "$new" && mkdir -m 700 "$new" &&
     tar -xzf "$package/empty-cluster.tgz" -C "$new" --no-same-owner && give_to_nobody "$new" &&
@@ -73,10 +80,11 @@ if [ ! -L "$cluster" ]; then
   give_to_nobody "$cluster"
 fi
 
-if [ "$system" = Linux ]; then
+pid=$(head -n 1 "$cluster/postmaster.pid" 2>/dev/null)
+# Postgres itself recognizes one that a person has started in this folder, which has no lock of the kernel.
+if [ "$system" = Linux ] && [ "$(readlink "/proc/$pid/cwd")" != "$(readlink -f "$cluster")" ]; then
   # The process that a killed Postgres left in its file has ended, and its number may belong to any other one. Postgres ignores
   # a number that it finds in this variable. It would not start with a file without a number, which a full disk may leave.
-  pid=$(head -n 1 "$cluster/postmaster.pid" 2>/dev/null)
   case $pid in
     '' | *[!0-9-]*) rm -f "$cluster/postmaster.pid" ;;
     *) export PG_GRANDPARENT_PID="$pid" ;;

@@ -1,15 +1,20 @@
 #!/bin/sh
 # Runs Postgres until it ends or standard input closes, which happens however the process at the other end of it ends:
-# run-until-input-ends.sh PROGRAM ARGUMENT…
+# run-until-input-ends.sh SERVICE PROGRAM ARGUMENT…
+#   SERVICE   the process at the other end, which another start compares with the parent of this one
+shift
 exec 3<&0
 "$@" </dev/null 3<&- &
 postgres=$!
 trap '' INT TERM HUP
-# A Postgres that does not end, such as a frozen one, is killed; it recovers at the next start.
+# A Postgres that does not end, such as a frozen one, is killed; it recovers at the next start. One that has just begun ignores
+# the first signal.
 (
   read -r _
   kill -INT "$postgres"
-  sleep 2
+  sleep 1
+  kill -INT "$postgres"
+  sleep 1
   kill -QUIT "$postgres"
   sleep 1
   kill -KILL "$postgres"
