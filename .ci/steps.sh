@@ -146,8 +146,8 @@ on_oldest_postgres() {
   as_postgres "$pg_bin/pg_ctl" -D "$work/postgres" -l "$work/postgres/log" -w start \
     -o "-p $port -k $work/postgres -c listen_addresses=127.0.0.1 -c max_connections=300" >/dev/null
   export TEST_DATABASE_URL="postgres://plants@127.0.0.1:$port/postgres"
-  PROPERTY_RUNS=100 tests npm test -- 'src/(auth|database|plants)/' 'create/(create|idempotent)' properties/ 'tokens/token-' \
-    'database/(hostile|migrations|portable)' 'operations/readiness' 'start/(wait-for-database|workers)'
+  PROPERTY_RUNS=100 tests npm test -- 'src/(auth|database|plants)/' 'create/(create|idempotent|plant-fields)' data/ properties/ 'tokens/token-' \
+    'database/(hostile|migrations|portable|statement)' 'operations/readiness' 'start/(wait-for-database|workers)'
   unset TEST_DATABASE_URL
 }
 
