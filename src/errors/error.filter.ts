@@ -35,10 +35,14 @@ function isBadRequest(thrown: unknown): boolean {
 
 /**
  * The `status` of an error of http-errors. An error of an HTTP client also has a `status`, but not `expose`, which only
- * http-errors sets.
+ * http-errors sets. An error of the file system has 404: a file of the page is missing, which is no fault of the client.
  */
 function exposedStatus(thrown: unknown): unknown {
-  return thrown instanceof Error && 'expose' in thrown && thrown.expose && 'status' in thrown
+  return thrown instanceof Error &&
+    'expose' in thrown &&
+    thrown.expose &&
+    'status' in thrown &&
+    !('syscall' in thrown)
     ? thrown.status
     : undefined;
 }
