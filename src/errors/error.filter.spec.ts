@@ -39,9 +39,10 @@ describe('the error that a client gets for anything that was thrown', () => {
       errorOfExpress({ expose: true, status: '400' }),
     ],
     ['an error of an HTTP client', errorOfExpress({ status: 400 })],
+    ['a missing file', errorOfExpress({ expose: true, status: 404, syscall: 'stat' })],
     [
-      'a file that is missing',
-      errorOfExpress({ expose: true, status: 404, code: 'ENOENT', syscall: 'stat' }),
+      'a missing file, as Nest reports it',
+      new HttpException('secret', 404, { cause: errorOfExpress({ syscall: 'stat' }) }),
     ],
     ['an error with nothing', new Error('secret')],
     ['an object that is no error', { expose: true, status: 400 }],

@@ -16,7 +16,7 @@ export class ErrorFilter implements ExceptionFilter {
 /** The error to send for anything that was thrown. */
 export function toServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
-  if (isBadRequest(thrown)) {
+  if (isBadRequest(thrown) && !isFileError(thrown)) {
     return new ServiceError(ErrorCode.badRequest, 'The request could not be understood.');
   }
   return isOutOfDescriptors(thrown) ? overloaded() : internal(thrown);
@@ -27,6 +27,12 @@ function isOutOfDescriptors(thrown: unknown): boolean {
   return ['EMFILE', 'ENFILE'].includes((thrown as NodeJS.ErrnoException | undefined)?.code ?? '');
 }
 
+/** A file of the page is missing or closed: a fault of ours, although Express gives it the status 404. */
+function isFileError(thrown: unknown): boolean {
+  const error = thrown instanceof HttpException ? thrown.cause : thrown;
+  return error instanceof Error && 'syscall' in error;
+}
+
 /** Whether the error has a 4xx status, set by Nest or by Express (package http-errors). */
 function isBadRequest(thrown: unknown): boolean {
   const status = thrown instanceof HttpException ? thrown.getStatus() : exposedStatus(thrown);
@@ -35,14 +41,10 @@ function isBadRequest(thrown: unknown): boolean {
 
 /**
  * The `status` of an error of http-errors. An error of an HTTP client also has a `status`, but not `expose`, which only
- * http-errors sets. An error of the file system has 404: a file of the page is missing, which is no fault of the client.
+ * http-errors sets.
  */
 function exposedStatus(thrown: unknown): unknown {
-  return thrown instanceof Error &&
-    'expose' in thrown &&
-    thrown.expose &&
-    'status' in thrown &&
-    !('syscall' in thrown)
+  return thrown instanceof Error && 'expose' in thrown && thrown.expose && 'status' in thrown
     ? thrown.status
     : undefined;
 }
