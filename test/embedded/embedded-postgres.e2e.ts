@@ -336,7 +336,7 @@ it.each([
     await mkdir(programs);
     const called = join(programs, 'called');
     const ready = join(dataDir, 'postgres/postmaster.pid');
-    const text = `#!/bin/sh\n: >${called}\nuntil [ -e ${ready} ]; do sleep 0.1; done\nPATH=\${PATH#*:} exec flock "$@"\n`;
+    const text = `#!/bin/sh\n: >${called}\nuntil [ -e ${ready} ] || [ ! -e ${called} ]; do sleep 0.1; done\nPATH=\${PATH#*:} exec flock "$@"\n`;
     await writeFile(join(programs, 'flock'), text, { mode: 0o755 });
     const late = start({ PATH: `${programs}:${process.env['PATH']}` });
     await until(() => existsSync(called));
