@@ -27,7 +27,10 @@ def read_plant(args):
     ):
         sys.exit("Usage: store_plant.py ID NAME [TAG]")
     # An int is exact, a float is not.
-    return dict(zip(("id", "name", "tag"), (int(args[0]), *args[1:])))
+    plant = {"id": int(args[0]), "name": args[1]}
+    if len(args) == 3:
+        plant["tag"] = args[2]
+    return plant
 
 
 def send(plant, url, token):
@@ -45,10 +48,12 @@ def send(plant, url, token):
 
 
 def parse_object(text):
+    """Returns an empty object for anything else than a JSON object."""
     try:
-        return dict(json.loads(text))
-    except (TypeError, ValueError):
+        result = json.loads(text)
+    except ValueError:
         return {}
+    return result if isinstance(result, dict) else {}
 
 
 def store_plant(plant, url, token):
