@@ -111,17 +111,13 @@ describe('the folder', () => {
 
   it('may have a path that is too long for a socket', async () => {
     const longDir = join(dataDir, 'a', 'x'.repeat(120));
-    const temporary = join(dataDir, 'tmp');
-    await mkdir(temporary);
-    const env = { DATA_DIR: longDir, TMPDIR: temporary };
-    const service = start(env);
-    expect((await post(service, 1)).status).toBe(200);
+    await open(openDatabase({ ...configOf(), dataDir: longDir }, silent));
     const second = openDatabase({ ...configOf(), dataDir: longDir }, silent);
-    await expect(second).rejects.toThrow(`${longDir} is in use by another Plant Store`);
-    expect(await runInProcess(['token', 'list'], env)).toMatchObject({ exitCode: 0 });
-    service.process.kill('SIGTERM');
-    expect(await service.exit()).toBe(0);
-    expect(await readdir(temporary)).toEqual([]);
+    await expect(second).rejects.toThrow(
+      `${longDir} is in use by another Plant Store (process ${process.pid})`,
+    );
+    const create = await runInProcess(['token', 'create', 'a'], { DATA_DIR: longDir });
+    expect(create).toMatchObject({ exitCode: 0 });
   });
 
   it('is not taken for a database after a first start that was interrupted', async () => {
@@ -294,11 +290,9 @@ async function killWatcher(): Promise<number> {
 }
 
 it('ends with its service although the shell that would end it was killed', async () => {
-  const service = start();
-  await urlOf(service);
+  const database = await openDatabase(configOf(), silent);
   const pid = await killWatcher();
-  service.process.kill('SIGTERM');
-  expect(await service.exit()).toBe(0);
+  await database.close();
   await until(() => !isRunning(pid));
 });
 
@@ -308,13 +302,11 @@ it('if it outlives a service that was killed, the next start says how to end it'
   const pid = await killWatcher();
   service.process.kill('SIGKILL');
   await service.exit();
-  const refused = start({ DATABASE_START_TIMEOUT_MS: '0' });
-  expect(await refused.exit()).toBe(1);
-  expect(refused.stderr).toContain(
-    `${dataDir} is in use by the Postgres of a Plant Store that was killed. End it: kill -INT ${pid}\n`,
+  await expect(openDatabase(configOf(0), silent)).rejects.toThrow(
+    `${dataDir} is in use by the Postgres of a Plant Store that was killed. End it: kill -INT ${pid}`,
   );
   process.kill(pid, 'SIGINT');
-  await urlOf(start());
+  await open(openDatabase(configOf(), silent));
 });
 
 it.each([
@@ -325,7 +317,7 @@ it.each([
   await event(killed);
   killed.process.kill('SIGKILL');
   await killed.exit();
-  await urlOf(start());
+  await open(openDatabase(configOf(), silent));
 });
 
 // macOS has no flock, and Postgres itself refuses the second start.
@@ -340,11 +332,10 @@ it.each([
     await writeFile(join(programs, 'flock'), text, { mode: 0o755 });
     const late = start({ PATH: `${programs}:${process.env['PATH']}` });
     await until(() => existsSync(called));
-    const first = start();
-    await urlOf(first);
+    await open(openDatabase(configOf(), silent));
     expect(await late.exit()).toBe(1);
     expect(late.stderr).toContain(
-      `${dataDir} is in use by another Plant Store (process ${first.process.pid})`,
+      `${dataDir} is in use by another Plant Store (process ${process.pid})`,
     );
     expect(existsSync(join(dataDir, 'postgres/postgres.unfinished'))).toBe(false);
   },
@@ -362,9 +353,7 @@ it('a Postgres that a person has started in the folder is named, and keeps its f
     await server.exit();
   });
   await server.waitFor(/ready to accept connections/);
-  const refused = start();
-  expect(await refused.exit()).toBe(1);
-  expect(refused.stderr).toContain(
+  await expect(openDatabase(configOf(), silent)).rejects.toThrow(
     `${dataDir} is in use by another Plant Store (process ${server.process.pid})`,
   );
   expect(existsSync(join(cluster, '.s.PGSQL.5432.lock'))).toBe(true);
