@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { readConfig, unknownSettings, type Config, type DatabaseConfig } from '../config/config.js';
 import { clusterIn } from '../database/embedded/data-dir.js';
 import { joinDatabase } from '../database/open-database.js';
@@ -50,5 +50,12 @@ export async function withExistingDatabase(
 
 /** A server is expected to have one. */
 function exists({ url, dataDir }: Config['database']): boolean {
-  return url !== undefined || existsSync(clusterIn(dataDir));
+  if (url !== undefined) return true;
+  try {
+    statSync(clusterIn(dataDir));
+    return true;
+  } catch (error) {
+    // A folder that is closed to this user may contain one, and to open it gives the reason.
+    return (error as NodeJS.ErrnoException).code === 'EACCES';
+  }
 }

@@ -129,10 +129,10 @@ describe('a data folder that cannot be used', () => {
   const user = process.getuid!();
   // The rights of files do not restrict the superuser.
   const asAnotherUser = user === 0 ? ['setpriv', '--reuid=65534', '--clear-groups'] : [];
-  const startAsAnotherUser = (dataDir: string) => {
-    const [program, ...args] = [...asAnotherUser, process.execPath, join(ROOT, CLI), 'migrate'];
+  const startAsAnotherUser = (dataDir: string, ...words: string[]) => {
+    const [program, ...args] = [...asAnotherUser, process.execPath, join(ROOT, CLI), ...words];
     // Coverage is off, because the other user cannot write to its folder.
-    return attemptProgram(program, args, { DATA_DIR: dataDir, NODE_V8_COVERAGE: '' });
+    return attemptProgram(program!, args, { DATA_DIR: dataDir, NODE_V8_COVERAGE: '' });
   };
 
   it('a data folder that this user cannot write: the message names it', async () => {
@@ -140,7 +140,7 @@ describe('a data folder that cannot be used', () => {
     // Root owns the folder above, where this user cannot make one.
     const path = join(dataDir, 'closed', 'data');
     await mkdir(join(dataDir, 'closed'), { mode: 0o555 });
-    const service = startAsAnotherUser(path);
+    const service = startAsAnotherUser(path, 'migrate');
     expect(await service.exit()).toBe(1);
     expect(reasonOf(service)).toMatch(
       /^\S+\/closed\/data cannot be used: mkdir: .*: Permission denied\. Set DATA_DIR to a folder of your own\.\n$/,
@@ -151,7 +151,7 @@ describe('a data folder that cannot be used', () => {
     if (user === 0) await run('chown', ['-R', '65534', dataDir]);
     const path = join(dataDir, 'postgres/global/pg_control');
     await chmod(path, 0o200);
-    const service = startAsAnotherUser(dataDir);
+    const service = startAsAnotherUser(dataDir, 'migrate');
     expect(await service.exit()).toBe(1);
     expect(reasonOf(service)).toMatch(
       /^The embedded Postgres cannot start in .* could not open file ".*\/global\/pg_control": Permission denied\. .*\n$/,
@@ -319,9 +319,18 @@ describe('a data folder that cannot be used', () => {
       await expectOneLine(lineFor(0));
       // As the data folder of a container that runs as another user than before.
       await chmod(dataDir, 0o1777);
-      const service = startAsAnotherUser(dataDir);
+      const service = startAsAnotherUser(dataDir, 'migrate');
       expect(await service.exit()).toBe(1);
       expect(reasonOf(service)).toBe(`${lineFor(65_534)}\n`);
+    },
+  );
+
+  itAsRoot(
+    'a command does not say that a folder contains no database which is closed to its user',
+    async () => {
+      const command = startAsAnotherUser(dataDir, 'plants', 'export');
+      expect(await command.exit()).toBe(1);
+      expect(command.stderr).toContain(`${dataDir} belongs to another user (uid 0).`);
     },
   );
 });

@@ -146,7 +146,7 @@ describe('the folder', () => {
       await writeFile(join(postgres, 'postmaster.pid'), other);
     }));
 
-  it.each(['', 'garbage\n'])(
+  it.each(['', '0\n', 'garbage\n'])(
     'starts although a full disk left %j in postmaster.pid, and a kill the lock of a socket',
     (text) =>
       closeAndReopen(async (postgres) => {

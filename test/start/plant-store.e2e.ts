@@ -321,8 +321,16 @@ describe('./plant-store', () => {
       await writeFile(main, text);
       expect(failed).toMatchObject({ exitCode: 1, stdout: '' });
       expect(failed.stderr).toContain('src/main.ts');
-      expect(await command()).toEqual({ ...built, stdout: 'a result\n' });
+      const open = ['-c', 'umask 000; exec "$0"', join(folder, 'plant-store')];
+      expect(await finished(runProgram('/bin/sh', open))).toEqual({
+        ...built,
+        stdout: 'a result\n',
+      });
       expect(await command()).toEqual({ ...notBuilt, stdout: 'a result\n' });
+      // Another user who could write them could replace what the owner runs.
+      for (const path of ['dist', 'dist/cli.js', 'dist/database/embedded', 'dist/.complete']) {
+        expect((await stat(join(folder, path))).mode & 0o022).toBe(0);
+      }
     });
 
     it('npm run start:dev leaves that build alone, rebuilds after a change, and starts the service when the one before it has ended', async () => {

@@ -86,7 +86,7 @@ if [ "$system" = Linux ] && [ "$(readlink "/proc/$pid/cwd")" != "$(readlink -f "
   # The process that a killed Postgres left in its file has ended, and its number may belong to any other one. Postgres ignores
   # a number that it finds in this variable. It would not start with a file without a number, which a full disk may leave.
   case $pid in
-    '' | *[!0-9-]*) rm -f "$cluster/postmaster.pid" ;;
+    '' | 0 | *[!0-9-]*) rm -f "$cluster/postmaster.pid" ;;
     *) export PG_GRANDPARENT_PID="$pid" ;;
   esac
   rm -f "$cluster"/.s.PGSQL.*.lock
