@@ -6,13 +6,15 @@ import { poolOf } from './run-statement.js';
 @Injectable()
 export class PoolMetrics {
   constructor(dataSource: DataSource, registry: Registry) {
+    // TypeORM forgets the pool when it closes it, while a process that stops still reports its metrics.
+    const pool = poolOf(dataSource);
     new Gauge({
       name: 'plant_store_database_connections',
       help: 'Connections of the pool, by state.',
       labelNames: ['state'],
       registers: [registry],
       collect() {
-        const { totalCount, idleCount } = poolOf(dataSource);
+        const { totalCount, idleCount } = pool;
         this.set({ state: 'idle' }, idleCount);
         this.set({ state: 'busy' }, totalCount - idleCount);
       },
@@ -22,7 +24,7 @@ export class PoolMetrics {
       help: 'Statements that wait for a connection of the pool.',
       registers: [registry],
       collect() {
-        this.set(poolOf(dataSource).waitingCount);
+        this.set(pool.waitingCount);
       },
     });
   }

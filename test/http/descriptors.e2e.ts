@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Socket } from 'node:net';
 import { end, urlOf } from '../setup/service/built-service.js';
-import { NODE_OPTION, ROOT, runProgram, type Command } from '../setup/service/command.js';
+import { NODE_FLAGS, ROOT, runProgram, type Command } from '../setup/service/command.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
 import { openConnection, plantHead, readResponses, sendRaw } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
@@ -29,7 +29,7 @@ describe('a service with few file descriptors', () => {
         '-c',
         `ulimit -n ${limit} && exec "$0" "$@"`,
         process.execPath,
-        NODE_OPTION,
+        ...NODE_FLAGS,
         join(ROOT, 'dist/main.js'),
       ],
       { PORT: '0', DATABASE_URL: beside.proxy.url, ...METRICS_SETTING, ...env },

@@ -46,7 +46,9 @@ export class ScriptedPool {
       // Connections that are idle need no timers.
       extra: { query_timeout: TIMEOUT_MS, idleTimeoutMillis: 0 },
     }).initialize();
-    this.resources.defer(() => dataSource.destroy());
+    this.resources.defer(async () => {
+      if (dataSource.isInitialized) await dataSource.destroy();
+    });
     return dataSource;
   }
 }

@@ -9,8 +9,12 @@ export const ROOT = process.cwd();
 /** Programs start a quarter faster with the code that V8 compiled for an earlier one. */
 export const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/plant-store/compiled');
 
-/** As ./plant-store passes it: a start takes a tenth less processor time. */
-export const NODE_OPTION = '--preserve-symlinks';
+/** As ./plant-store passes them: a start takes less processor time. */
+export const NODE_FLAGS = [
+  '--preserve-symlinks',
+  '--min-semi-space-size=24',
+  '--max-semi-space-size=24',
+];
 
 /** Where each process writes which lines it ran, if coverage is measured. */
 const COVERAGE = process.env['NODE_V8_COVERAGE'];
@@ -41,7 +45,7 @@ export function runCommand(
   env: Record<string, string> = {},
   cwd = ROOT,
 ): Command {
-  return runProgram(process.execPath, [NODE_OPTION, join(ROOT, script!), ...args], env, cwd);
+  return runProgram(process.execPath, [...NODE_FLAGS, join(ROOT, script!), ...args], env, cwd);
 }
 
 /** @returns environment variables with which a command, and each process that it starts, runs a script before its own */
