@@ -63,8 +63,9 @@ export default {
   ],
   // Ends only tests that hang: a busy machine needs several times as long as an idle one.
   testTimeout: 180_000,
-  // Tests often wait for processes and databases: on two cores, three test files at a time leave a fifth of them idle.
-  maxWorkers: 5,
+  // Tests often wait for processes and databases: on two cores, three test files at a time leave a tenth of them idle, and five
+  // take more processor time.
+  maxWorkers: 4,
   coverageProvider: 'v8',
   coverageReporters: ['json'],
   coverageDirectory: 'coverage/unit',

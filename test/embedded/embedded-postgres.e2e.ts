@@ -274,8 +274,10 @@ describe('the embedded Postgres of a service', () => {
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(0);
     expect(isRunning(pid)).toBe(false);
-    service = runService({ DATA_DIR: ownDataDir });
-    await expectStored(service, 6);
+    await open(openDatabase({ ...configOf(), dataDir: ownDataDir }, silent));
+    const client = await connect('postgres', ownDataDir);
+    const { rows } = await client.query('SELECT id FROM plants WHERE id = 6');
+    expect(rows).toEqual([{ id: '6' }]);
   });
 });
 
