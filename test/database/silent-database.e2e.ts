@@ -9,7 +9,7 @@ import { startDatabaseProxy } from '../setup/database/database-proxy.js';
 const POINTS = 24;
 
 /** How many commands run at once. */
-const AT_ONCE = 8;
+const AT_ONCE = 12;
 
 describe('a command whose database goes silent', () => {
   let database: TestDatabase;
