@@ -148,6 +148,7 @@ on_oldest_postgres() {
   export TEST_DATABASE_URL="postgres://plants@127.0.0.1:$port/postgres"
   PROPERTY_RUNS=100 tests npm test -- 'src/(auth|database|plants)/' 'create/(create|idempotent|plant-fields)' data/ properties/ 'tokens/token-' \
     'database/(hostile|migrations|portable|statement)' 'operations/readiness' 'start/(wait-for-database|workers)'
+  tests test/run server database/hostile
   unset TEST_DATABASE_URL
 }
 
