@@ -66,6 +66,17 @@ describe('DATABASE_URL', () => {
     );
   });
 
+  it.each(['disabl', 'requir', 'true', ''])(
+    'the mode "%s" of TLS, which pg would take for another one, is refused',
+    (mode) => {
+      expect(() => read(`postgres://me:hunter2@db/plants?sslmode=${mode}`)).toThrow(
+        new ConfigError(
+          'DATABASE_URL must have one of these values of sslmode: disable, allow, prefer, require, verify-ca, verify-full, no-verify',
+        ),
+      );
+    },
+  );
+
   it('parameters of other programs are accepted', () => {
     const query =
       'schema=public&pgbouncer=true&channel_binding=require&sslcrl=/a&sslsni=1&sslmode=disable';

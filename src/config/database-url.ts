@@ -18,6 +18,17 @@ const PRIMARY_ATTRS: readonly unknown[] = [undefined, 'any', 'read-write', 'prim
 /** The parameters without which a connection to the server may be open to others. */
 const TLS_PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey'];
 
+/** The modes that pg knows, and `allow`, which libpq knows. pg takes any other word for a wish for TLS. */
+const SSL_MODES = [
+  'disable',
+  'allow',
+  'prefer',
+  'require',
+  'verify-ca',
+  'verify-full',
+  'no-verify',
+];
+
 /** A parameter of libpq that differs from `sslcert` in two letters, and means something else. */
 const SIMILAR_PARAMETER = 'sslcrl';
 
@@ -51,8 +62,13 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
     // the certificate files that the parameters name.
     const { host, port, ...parameters } = parse(urlForPg(text)) as ReturnType<typeof parse> & {
       target_session_attrs?: string;
+      sslmode?: string;
     };
     if (!PRIMARY_ATTRS.includes(parameters.target_session_attrs)) return PRIMARY;
+    const { sslmode } = parameters;
+    if (sslmode !== undefined && !SSL_MODES.includes(sslmode)) {
+      return `must have one of these values of sslmode: ${SSL_MODES.join(', ')}`;
+    }
     const hosts = host?.split(',') ?? [];
     const ports = port ? port.split(',') : [];
     if (hosts.length > 1 && !hosts.every(isHost)) return MUST_BE;

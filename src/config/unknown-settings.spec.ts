@@ -31,8 +31,9 @@ it.each([
   ['PGPASSWRD', ': did you mean PGPASSWORD?'],
   ['PGHOSTS', ': did you mean PGHOST?'],
   ['OTEL_EXPORTER_ENDPOINT', ': did you mean OTEL_EXPORTER_OTLP_ENDPOINT?'],
+  ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', ': did you mean OTEL_EXPORTER_OTLP_ENDPOINT?'],
   ['COMPOSE_PROFILE', ': did you mean COMPOSE_PROFILES?'],
-  ['PGFOO', ', and no other program reads it: the nearest known name is PGHOST'],
+  ['PGFOO', ', and has no effect: the nearest known name is PGHOST'],
   ['MY_FLAG', ' (.env.example lists all settings)'],
 ])('%s in a file is not a setting%s', (name, hint) => {
   expect(problemsOfFile('.env', ['PORT', name], SETTINGS)).toEqual([
@@ -83,6 +84,7 @@ it.each([
   ['DATABASE_URI', ': did you mean DATABASE_URL?'],
   ['CORS_ORIGIN', ' (.env.example lists all settings)'],
   ['BODY_LIMITS', ': did you mean BODY_LIMIT?'],
+  ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', ': did you mean OTEL_EXPORTER_OTLP_ENDPOINT?'],
   ['DATBASE_URL', ': did you mean DATABASE_URL?'],
   ['OIDC_CLIENT_ID', ' (.env.example lists all settings)'],
   ['PLANT_STORE_TOKN', ': did you mean PLANT_STORE_TOKEN?'],

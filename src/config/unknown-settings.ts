@@ -82,7 +82,7 @@ const OF_THE_LAUNCHER = ['PLANT_STORE_CALLER_DIR'];
 
 /** How the names of settings begin that no other program is likely to use. */
 const OURS =
-  /^(?:AUTH_FAILURES|BASE_URL|BODY_LIMIT|CORS_|DATABASE_|DATA_DIR|IDLE_TIMEOUT|KEEP_ALIVE|LOG_LEVEL|MAX_CONNECTIONS|MAX_PENDING|METRICS_TOKEN|OIDC_|PLANT_STORE_|READINESS|REQUEST_TIMEOUT|SHUTDOWN|TRUSTED_PROX|WEB_CONCURRENCY)/;
+  /^(?:AUTH_FAILURES|BASE_URL|BODY_LIMIT|CORS_|DATABASE_|DATA_DIR|IDLE_TIMEOUT|KEEP_ALIVE|LOG_LEVEL|MAX_CONNECTIONS|MAX_PENDING|METRICS_TOKEN|OIDC_|OTEL_EXPORTER_OTLP_TRACES_ENDPOINT|PLANT_STORE_|READINESS|REQUEST_TIMEOUT|SHUTDOWN|TRUSTED_PROX|WEB_CONCURRENCY)/;
 
 /** Variables that Kubernetes and Docker set for a service with a name such as "database". */
 const OF_LINKS = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP)(?:_\w+)?)?)$/;
@@ -169,12 +169,13 @@ function hint(name: string, known: readonly string[], family?: Family): string {
   if (nearest !== undefined) return `: did you mean ${nearest}?`;
   if (family === undefined) return ' (.env.example lists all settings)';
   const siblings = known.filter((sibling) => sibling.startsWith(family.prefix));
-  return `, and no other program reads it: the nearest known name is ${closest(name, siblings)}`;
+  return `, and has no effect: the nearest known name is ${closest(name, siblings)}`;
 }
 
 function nearestOf(name: string, known: readonly string[]): string | undefined {
   const begun =
     known.find((setting) => setting === name) ??
+    known.find((setting) => setting === name.replace('_TRACES_', '_')) ??
     known.find((setting) => setting.startsWith(`${name}_`)) ??
     known.find((setting) => name.length >= LONG_BEGINNING && setting.startsWith(name));
   if (begun !== undefined) return begun;
