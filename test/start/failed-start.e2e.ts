@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -233,6 +233,20 @@ describe('a start that cannot succeed', () => {
     expect(messagesOf(service)).toEqual([STARTS]);
   });
 
+  it.each([[[MAIN]], [[CLI, 'token', 'list']]])(
+    'a .env that is a folder: the message is one line (%j)',
+    async (args) => {
+      const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+      await mkdir(join(dir, '.env'));
+      const command = attempt(args, { PORT: '0' }, dir);
+      expect(await command.exit()).toBe(1);
+      expect(command.stderr).toBe(
+        `${join(dir, '.env')} must be a file that this user can read. Make it readable, or remove it.\n`,
+      );
+      await rm(dir, { recursive: true });
+    },
+  );
+
   it('a .env with a # that would cut a value: the message names the variable and no part of the value', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
     await writeFile(join(dir, '.env'), 'DATABASE_URL=postgres://me:2024#hunter2@db/x\n');
@@ -269,14 +283,17 @@ describe('a start that cannot succeed', () => {
     await rm(dir, { recursive: true });
   });
 
-  it('a .env with a # in a value in quotes: the value is read whole', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
-    await writeFile(join(dir, '.env'), 'DATA_DIR=`/dev/null/a#b`\n');
-    const command = attempt([CLI, 'token', 'list'], {}, dir);
-    expect(await command.exit()).toBe(1);
-    expect(command.stderr).toMatch(/^There is no database in \/dev\/null\/a#b\. /);
-    await rm(dir, { recursive: true });
-  });
+  it.each(['"', "'", '`'])(
+    'a .env with a # in a value in quotes: the value is read whole (%s)',
+    async (quote) => {
+      const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+      await writeFile(join(dir, '.env'), `DATA_DIR=${quote}/dev/null/a#b${quote}\n`);
+      const command = attempt([CLI, 'token', 'list'], {}, dir);
+      expect(await command.exit()).toBe(1);
+      expect(command.stderr).toMatch(/^There is no database in \/dev\/null\/a#b\. /);
+      await rm(dir, { recursive: true });
+    },
+  );
 });
 
 describe('a start on a database that stays unusable', () => {

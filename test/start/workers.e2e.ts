@@ -279,11 +279,10 @@ describeOnLinux('several workers', () => {
 
   it('are replaced after longer and longer delays, log why they cannot start, and recover with the database', async () => {
     proxy.cut();
-    const [victim] = await childrenOf(service.pid);
-    process.kill(victim!, 'SIGKILL');
+    for (const worker of await childrenOf(service.pid)) process.kill(worker, 'SIGKILL');
     await service.command.waitFor(/Worker \d ended \(exit code 1\): .+; it is replaced in 400 ms/);
     proxy.restore();
-    await service.command.waitFor(/(listens again[^]*){2}/);
+    await service.command.waitFor(/(listens again[^]*){3}/);
     sockets = await connectToBoth(service);
   });
 
