@@ -18,7 +18,7 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { urlOf } from '../setup/service/built-service.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
-import { ROOT, runBefore, runProgram, type Command } from '../setup/service/command.js';
+import { COMPILE_CACHE, ROOT, runBefore, runProgram, type Command } from '../setup/service/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
 import { childrenOf, isRunning, sendSignal } from '../setup/service/processes.js';
@@ -39,10 +39,10 @@ describe('./plant-store', () => {
   let database: TestDatabase;
   let project: string;
 
-  /** A copy of the project whose settings name the test's database. */
-  async function copyProject(...names: string[]): Promise<string> {
+  /** A copy of the project whose settings name the test's database, in a folder of its own by default. */
+  async function copyProject(names: string[] = [], folder?: string): Promise<string> {
     // With spaces and a quote, as names of folders may have them.
-    const folder = await mkdtemp(join(tmpdir(), "plant store's "));
+    folder ??= await mkdtemp(join(tmpdir(), "plant store's "));
     for (const name of ['plant-store', 'package.json', '.npmrc', ...names]) {
       await cp(join(ROOT, name), join(folder, name), { recursive: true });
     }
@@ -53,8 +53,11 @@ describe('./plant-store', () => {
 
   beforeAll(async () => {
     database = await openTestDatabase();
-    // As in the container: the build without its sources.
-    project = await copyProject('dist');
+    // As in the container: the build without its sources. Node finds compiled code by the path of a file, so with another path
+    // each run would compile all modules, and keep them for ever.
+    project = join(dirname(COMPILE_CACHE), "plant store's");
+    await rm(project, { recursive: true, force: true });
+    await copyProject(['dist'], project);
     await finished(run(project, 'migrate'));
   });
   beforeEach(() => database.query('TRUNCATE access_tokens'));
@@ -191,7 +194,7 @@ describe('./plant-store', () => {
     let bare: string;
 
     beforeAll(async () => {
-      bare = await copyProject('dist');
+      bare = await copyProject(['dist']);
       // A module that is imported before the version is checked would not find its packages.
       await rm(join(bare, 'node_modules'));
     });
@@ -256,7 +259,7 @@ describe('./plant-store', () => {
   });
 
   it("runs on the machine's Node if the pinned one is missing, and says when the dependencies are missing", async () => {
-    const bare = await copyProject('dist');
+    const bare = await copyProject(['dist']);
     try {
       await rm(join(bare, 'node_modules'));
       const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
@@ -297,7 +300,7 @@ describe('./plant-store', () => {
 
     /** The build of the project, of small programs. */
     beforeAll(async () => {
-      folder = await copyProject(...BUILD_SETTINGS);
+      folder = await copyProject(BUILD_SETTINGS);
       await mkdir(join(folder, dirname(PREPARATION)), { recursive: true });
       await writeFile(join(folder, PREPARATION), '');
       await writeFile(join(folder, 'src/cli.ts'), "console.log('a result');\n");
