@@ -1,6 +1,11 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { DEVELOPMENT, findAccessTokens, mayContainAccessToken } from '../auth/access-token.js';
-import type { AccessTokensService, Replacement, ShowToken } from '../auth/access-tokens.service.js';
+import type {
+  AccessTokensService,
+  Replacement,
+  ShowToken,
+  TokenName,
+} from '../auth/access-tokens.service.js';
 import { keepDevelopmentToken } from '../auth/development-token.js';
 import type { DatabaseConfig } from '../config/config.js';
 import { CommandError, UsageError } from './command-error.js';
@@ -50,7 +55,7 @@ export function addTokenCommands(
         const { id } = (await printNewToken(streams, (show) =>
           tokens.create(name, options.expires, show),
         ))!;
-        streams.stderr.write(`Created the token ${name} (${id}).\n`);
+        await logToken(streams, { name, id }, `Created the token ${name} (${id}).`);
       }, true);
     });
 
@@ -95,8 +100,9 @@ export function addTokenCommands(
         }
         const ids = live.map(({ id }) => id);
         await tokens.revoke(ids);
-        const revoked = live.map(({ id, name }) => `${name} (${id})`).join(', ');
-        streams.stderr.write(`Revoked ${revoked}.\n`);
+        for (const { id, name } of live) {
+          await logToken(streams, { name, id }, `Revoked the token ${name} (${id}).`);
+        }
         const others = leaked.length - live.length;
         if (others > 0) {
           streams.stderr.write(
@@ -130,6 +136,14 @@ export function addTokenCommands(
       checkName(name);
       refuseUnreadOutput(streams.stdout);
       return withTokens(async (tokens, config) => {
+        const isOfService = name === DEVELOPMENT && config.isEmbedded === true;
+        const noToken = () =>
+          isOfService
+            ? new CommandError(
+                'There is no live token of this name. The next start of the service makes and prints one.',
+              )
+            : noLiveToken(name);
+        if ((await tokens.findLive(name)).length === 0) throw noToken();
         if (options.grace < SAFE_GRACE_MS && options.yes !== true) {
           await confirm(
             streams,
@@ -140,25 +154,17 @@ export function addTokenCommands(
         await printNewToken(streams, async (show) => {
           made = await tokens.rotate(name, options.grace, options.expires, async (token, id) => {
             await show(token, id);
-            if (name === DEVELOPMENT && config.isEmbedded === true) {
-              keepDevelopmentToken(config.dataDir, token);
-            }
+            if (isOfService) keepDevelopmentToken(config.dataDir, token);
           });
         });
-        if (made === undefined && name === DEVELOPMENT && config.isEmbedded === true) {
-          throw new CommandError(
-            'There is no live token of this name. The next start of the service makes and prints one.',
-          );
-        }
-        if (made === undefined) throw noLiveToken(name);
+        if (made === undefined) throw noToken();
         const old = made.replaced.map(({ id, expiresAt }) =>
           options.grace === 0
             ? ` ${id} stops working ${SOON}.`
             : ` ${id} works until ${timeOf(expiresAt)}.`,
         );
-        streams.stderr.write(
-          `Rotated the token ${name}: the new one is ${made.id}.${old.join('')}\n`,
-        );
+        const message = `Rotated the token ${name}: the new one is ${made.id}.${old.join('')}`;
+        await logToken(streams, { name, id: made.id }, message);
       });
     });
 }
@@ -188,6 +194,12 @@ async function printNewToken(
     }
     throw error;
   }
+}
+
+/** The entry for a token that was made, rotated or revoked. */
+async function logToken({ stderr }: Streams, token: TokenName, sentence: string): Promise<void> {
+  const { logCommand } = await import('../logging/command-log.js');
+  logCommand(stderr, { token: token.name, tokenId: token.id }, sentence);
 }
 
 /** The message does not repeat the text, which may be a part of a token: terminals keep their history. */

@@ -72,7 +72,7 @@ it.each([
   ['PORTS=1', 'PORTS in PATH is not a setting: did you mean PORT?'],
   [
     'PORTS=1\nX_FLAG=1',
-    'PORTS in PATH is not a setting: did you mean PORT?; X_FLAG in PATH is not a setting (.env.example lists all settings)',
+    'PORTS in PATH is not a setting: did you mean PORT?; X_FLAG in PATH is not a setting: the nearest known name is PORT (.env.example lists all settings)',
   ],
   [
     'PORT=1\nDATA_DIR=a\n export PORT = 2',

@@ -34,7 +34,8 @@ it.each([
   ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', ': did you mean OTEL_EXPORTER_OTLP_ENDPOINT?'],
   ['COMPOSE_PROFILE', ': did you mean COMPOSE_PROFILES?'],
   ['PGFOO', ', and has no effect: the nearest known name is PGHOST'],
-  ['MY_FLAG', ' (.env.example lists all settings)'],
+  ['DATABASE_SIZE', ': did you mean DATABASE_POOL_SIZE?'],
+  ['MY_FLAG', ': the nearest known name is PORT (.env.example lists all settings)'],
 ])('%s in a file is not a setting%s', (name, hint) => {
   expect(problemsOfFile('.env', ['PORT', name], SETTINGS)).toEqual([
     `${name} in .env is not a setting${hint}`,
@@ -82,11 +83,11 @@ it('accepts in a file what libraries and Docker Compose read', () => {
 it.each([
   ['DATABASE_POOL', ': did you mean DATABASE_POOL_SIZE?'],
   ['DATABASE_URI', ': did you mean DATABASE_URL?'],
-  ['CORS_ORIGIN', ' (.env.example lists all settings)'],
+  ['CORS_ORIGIN', ': the nearest known name is BODY_LIMIT (.env.example lists all settings)'],
   ['BODY_LIMITS', ': did you mean BODY_LIMIT?'],
   ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', ': did you mean OTEL_EXPORTER_OTLP_ENDPOINT?'],
   ['DATBASE_URL', ': did you mean DATABASE_URL?'],
-  ['OIDC_CLIENT_ID', ' (.env.example lists all settings)'],
+  ['OIDC_CLIENT_ID', ': the nearest known name is BODY_LIMIT (.env.example lists all settings)'],
   ['PLANT_STORE_TOKN', ': did you mean PLANT_STORE_TOKEN?'],
   ['TRUSTED_PROXIES', ': did you mean TRUSTED_PROXY_HOPS?'],
 ])('%s in the environment is not a setting', (name, hint) => {

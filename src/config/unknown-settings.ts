@@ -167,7 +167,9 @@ function isMistyped(name: string, settings: readonly string[]): boolean {
 function hint(name: string, known: readonly string[], family?: Family): string {
   const nearest = nearestOf(name.toUpperCase(), known);
   if (nearest !== undefined) return `: did you mean ${nearest}?`;
-  if (family === undefined) return ' (.env.example lists all settings)';
+  if (family === undefined) {
+    return `: the nearest known name is ${closest(name, known)} (.env.example lists all settings)`;
+  }
   const siblings = known.filter((sibling) => sibling.startsWith(family.prefix));
   return `, and has no effect: the nearest known name is ${closest(name, siblings)}`;
 }
@@ -176,7 +178,7 @@ function nearestOf(name: string, known: readonly string[]): string | undefined {
   const begun =
     known.find((setting) => setting === name) ??
     known.find((setting) => setting === name.replace('_TRACES_', '_')) ??
-    known.find((setting) => setting.startsWith(`${name}_`)) ??
+    known.find((setting) => containsWords(setting, name)) ??
     known.find((setting) => name.length >= LONG_BEGINNING && setting.startsWith(name));
   if (begun !== undefined) return begun;
   const nearest = closest(name, known);
@@ -184,4 +186,10 @@ function nearestOf(name: string, known: readonly string[]): string | undefined {
   if (nearest.startsWith(name) || distance(name, nearest) <= mistyped) return nearest;
   if (OF_A_DATABASE.test(name)) return known.find((setting) => setting === 'DATABASE_URL');
   return known.find((setting) => name.endsWith(`_${setting}`));
+}
+
+/** Whether all words of the second name are in the first: DATABASE_SIZE in DATABASE_POOL_SIZE. */
+function containsWords(setting: string, name: string): boolean {
+  const words = setting.split('_');
+  return name.split('_').every((word) => words.includes(word));
 }

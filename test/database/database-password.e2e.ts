@@ -66,7 +66,7 @@ describe('a server that asks for a password, which DATABASE_URL does not have', 
   it.each(ways)('with %s, the commands work', async (_way, settings) => {
     expect(await runInProcess(['token', 'create', 'greenhouse'], await settings())).toMatchObject({
       exitCode: 0,
-      stderr: expect.stringMatching(/^Created the token greenhouse \(\w+\)\.\n$/),
+      stderr: expect.stringMatching(/"msg":"Created the token greenhouse \(\w+\)\."\}\n$/),
     });
   });
 

@@ -277,7 +277,7 @@ describe('a start that cannot succeed', () => {
       expect(await command.exit()).toBe(1);
       const path = join(dir, '.env');
       expect(command.stderr).toBe(
-        `DATABSE_URL in ${path} is not a setting: did you mean DATABASE_URL?; FOO in ${path} is not a setting (.env.example lists all settings)\n`,
+        `DATABSE_URL in ${path} is not a setting: did you mean DATABASE_URL?; FOO in ${path} is not a setting: the nearest known name is HOST (.env.example lists all settings)\n`,
       );
     }
     await rm(dir, { recursive: true });

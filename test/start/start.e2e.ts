@@ -164,7 +164,9 @@ describe('a service on the embedded database', () => {
       TMPDIR: dataDir,
     });
     expect(await create.exit()).toBe(0);
-    expect(create.stderr).toMatch(/^Created the token greenhouse \([0-9a-f]{12}\)\.\n$/);
+    expect(create.stderr).toMatch(
+      /"tokenId":"[0-9a-f]{12}","msg":"Created the token greenhouse \([0-9a-f]{12}\)\."\}\n$/,
+    );
     expect(create.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
     const response = await postPlant(await urlOf(service), create.stdout.trim(), 1);
     expect(response.status).toBe(200);
