@@ -47,7 +47,7 @@ give_to_nobody() {
 }
 
 # These settings are not in postgresql.conf, so that a new version of the service may change them.
-set -- "$package/bin/postgres" -D "$cluster" -c port="$port" -c shared_buffers=32MB
+set -- "$package/bin/postgres" -D "$cluster" -c port="$port" -c shared_buffers=16MB
 # A relative path, because that of the cluster may be too long for a socket.
 set -- "$@" -c listen_addresses= -c unix_socket_directories=. -c unix_socket_permissions=0700
 set -- "$@" -c superuser_reserved_connections="$reserved" -c max_connections="$((reserved + 100))"
