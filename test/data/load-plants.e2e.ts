@@ -479,7 +479,7 @@ describe('plants load', () => {
     [
       [FIXTURE, '--url', 'http://127.0.0.1:1'],
       1,
-      '(ECONNREFUSED). Is the service running? Check --url.\n',
+      '(ECONNREFUSED). Is the service running? Check --url or PLANT_STORE_URL.\n',
     ],
     [[FIXTURE, '--url', 'localhost:3000'], 2, 'Use an address such as'],
     [[FIXTURE, '--url', 'http://a:b@x'], 2, 'without user, password'],
@@ -505,7 +505,7 @@ describe('plants load', () => {
     expect(await loadText('id,name\n1,a\n')).toMatchObject({
       exitCode: 1,
       stderr: expect.stringContaining(
-        `did not respond as a Plant Store does (${status}). Check --url.\n`,
+        `did not respond as a Plant Store does (${status}). Check --url or PLANT_STORE_URL.\n`,
       ),
     });
     expect(await load([FIXTURE, '--url', `${gateway.url}/prefix/`])).toMatchObject({

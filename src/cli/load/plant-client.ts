@@ -79,7 +79,7 @@ export class PlantClient {
       );
     }
     throw new UnusableServiceError(
-      `${this.url.href} did not respond as a Plant Store does (${problem}). Check --url.`,
+      `${this.url.href} did not respond as a Plant Store does (${problem}). Check --url or PLANT_STORE_URL.`,
     );
   }
 
@@ -93,9 +93,12 @@ export class PlantClient {
     const reason = `no response (${code ?? message})`;
     if (!this.hasResponded) {
       const Failure = NO_CONNECTION.includes(code ?? '') ? UnusableServiceError : CommandError;
-      throw new Failure(`${this.url.href} gave ${reason}. Is the service running? Check --url.`, {
-        cause: error,
-      });
+      throw new Failure(
+        `${this.url.href} gave ${reason}. Is the service running? Check --url or PLANT_STORE_URL.`,
+        {
+          cause: error,
+        },
+      );
     }
     return { kind: 'unknown', reason, retryAfter: 1 };
   }
