@@ -1,16 +1,13 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { DEVELOPMENT, findAccessTokens, mayContainAccessToken } from '../auth/access-token.js';
-import type {
-  AccessTokensService,
-  Replacement,
-  ShowToken,
-  TokenName,
-} from '../auth/access-tokens.service.js';
+import type { AccessTokensService, Replacement, TokenName } from '../auth/access-tokens.service.js';
 import { keepDevelopmentToken } from '../auth/development-token.js';
 import type { DatabaseConfig } from '../config/config.js';
 import { CommandError, UsageError } from './command-error.js';
 import { describeDuration, parseDuration } from './duration.js';
+import { printNewToken } from './print-new-token.js';
 import { confirm, refuseUnreadOutput, writeResult, type Streams } from './streams.js';
+import { checkName } from './token-name.js';
 import { timeOf, tokenStatusOf, tokenTableOf } from './token-table.js';
 
 /** A shorter grace period may end before the new token has reached its user. */
@@ -169,33 +166,6 @@ export function addTokenCommands(
     });
 }
 
-/**
- * Prints a new token before it is committed.
- *
- * @param make calls `show` with the token, and resolves when the token is committed
- * @returns the id of the token; undefined if none was made
- */
-async function printNewToken(
-  { stdout, stderr }: Streams,
-  make: (show: ShowToken) => Promise<unknown>,
-): Promise<{ readonly id: string } | undefined> {
-  let isPrinted = false;
-  let made: { readonly id: string } | undefined;
-  try {
-    await make(async (token, id) => {
-      await writeResult(stdout, token);
-      isPrinted = true;
-      made = { id };
-    });
-    return made;
-  } catch (error) {
-    if (isPrinted) {
-      stderr.write('The printed token may not have been stored. Do not use it; create another.\n');
-    }
-    throw error;
-  }
-}
-
 /** The entry for a token that was made, rotated or revoked. */
 async function logToken({ stderr }: Streams, token: TokenName, sentence: string): Promise<void> {
   const { logCommand } = await import('../logging/command-log.js');
@@ -216,22 +186,6 @@ function noLiveToken(text: string): CommandError {
 
 function endOfGrace(milliseconds: number): string {
   return milliseconds === 0 ? SOON : `in ${describeDuration(milliseconds)}`;
-}
-
-const NAME = /^(?=.*[\p{L}\p{N}])[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,100}$/u;
-
-/** Names are shown in lists and logs, so a name must be readable, and must not be a token. */
-function checkName(name: string): void {
-  if (mayContainAccessToken(name)) {
-    throw new UsageError(
-      'This is a token or a part of one, not a name: a name cannot contain "plantstore_".',
-    );
-  }
-  if (!NAME.test(name)) {
-    throw new UsageError(
-      'A name must have 1 to 100 visible characters, at least one of them a letter or a digit.',
-    );
-  }
 }
 
 /** @returns milliseconds */
