@@ -7,6 +7,8 @@ const rootDir = dirname(import.meta.dirname);
 const common = {
   rootDir,
   roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/bench'],
+  // A mutation run that fails leaves its copies of the tests there.
+  testPathIgnorePatterns: ['<rootDir>/test/mutation/sandbox/'],
   testEnvironment: '<rootDir>/test/setup/jest/environment.js',
   setupFilesAfterEnv: [
     '<rootDir>/test/setup/jest/built-modules.ts',

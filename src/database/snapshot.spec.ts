@@ -52,7 +52,7 @@ describe('a snapshot', () => {
 
   it('has no number of rows if counting takes too long, and can be read nevertheless', async () => {
     await withSnapshot(
-      configOf({ startTimeout: 2000, timeout: 2000 }),
+      configOf({ startTimeout: 1000, timeout: 1000 }),
       '(SELECT pg_sleep(60)) AS slow',
       async (snapshot) => {
         expect(await snapshot.count()).toBeUndefined();
@@ -69,7 +69,7 @@ describe('a snapshot', () => {
 
   it('is not waited for without an end when the database sends no rows', async () => {
     await expect(
-      withSnapshot(configOf({ startTimeout: 2000, timeout: 2000 }), 'rows', async (snapshot) => {
+      withSnapshot(configOf({ startTimeout: 1000, timeout: 1000 }), 'rows', async (snapshot) => {
         await readAll(snapshot, 'COPY (SELECT pg_sleep(60)) TO STDOUT');
       }),
     ).rejects.toThrow('Query read timeout');
