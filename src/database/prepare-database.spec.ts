@@ -109,9 +109,9 @@ describe('prepareDatabase', () => {
     ['later', { run: () => new Promise(() => undefined) }],
   ])('gives up a server that does not respond %s, and its connections', async (_when, script) => {
     await start(script);
-    await expect(prepare({ timeout: 500, startTimeout: 3000 })).rejects.toMatchObject({
+    await expect(prepare({ timeout: 500, startTimeout: 2000 })).rejects.toMatchObject({
       name: 'StartError',
-      message: `The database at 127.0.0.1:${server.port}/plants could not be used within 3000 ms: it does not respond to a statement`,
+      message: `The database at 127.0.0.1:${server.port}/plants could not be used within 2000 ms: it does not respond to a statement`,
     });
     expect(messages).toEqual([expect.stringMatching(/^Waiting .+ does not respond/)]);
     await Promise.all(server.connections.map(({ closed }) => closed));
