@@ -215,6 +215,15 @@ describe('a request whose body is invalid', () => {
     expect(responses[2]!.headers['connection']).toBe('close');
   });
 
+  it('gets the Error that it had already for another reason', async () => {
+    const fails = once(service.server, 'clientError');
+    client.write(get('/1').repeat(16) + PART + INVALID_PART);
+    await fails;
+    for (let i = 0; i < 16; i++) (await service.next()).response.end();
+    const responses = await readUnchecked(client);
+    expect(statusesOf(responses)).toEqual([...Array<number>(16).fill(200), 503]);
+  });
+
   it('gets no response when the client has gone, so that the log does not say 400', async () => {
     client.write(PART);
     const { response } = await service.next();

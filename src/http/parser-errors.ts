@@ -8,10 +8,7 @@ import { invalidHttp, ServiceError } from '../errors/service-error.js';
 import { connectionOf } from './pipelining.js';
 import { sendUnparsed } from './request-observer.js';
 
-/**
- * Sends an Error wherever
- * Node would respond by itself or only close the connection.
- */
+/** Sends an Error wherever Node would respond by itself or only close the connection. */
 export function respondToParserErrors(server: Server): void {
   // For curl with a body of more than 1 MiB, and .NET Framework. Without this listener, Node would send 100 Continue at once;
   // here, read-body.ts sends it when it reads the body.
@@ -50,7 +47,8 @@ export function respondToParserErrors(server: Server): void {
     // The error is in the body of this request.
     const { latest } = connection;
     if (latest !== connection.current) {
-      connection.refusal = error;
+      // It may have been refused already, because too many requests of its connection wait.
+      connection.refusal ??= error;
     } else if (latest.headersSent) {
       socket.destroySoon();
     } else {
