@@ -1,7 +1,7 @@
 import { errors, type CompactJWSHeaderParameters } from 'jose';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { holdClock } from '../../test/setup/time/clock.js';
-import { startIssuer, type Issuer } from '../../test/tokens/issuer.js';
+import { startIssuer, type Issuer } from '../../test/setup/http/issuer.js';
 import { until } from '../../test/setup/time/until.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { IssuerKeys } from './issuer-keys.js';

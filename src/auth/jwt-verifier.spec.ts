@@ -10,7 +10,7 @@ import {
   it,
   jest,
 } from '@jest/globals';
-import { AUDIENCE, startIssuer, type Issuer } from '../../test/tokens/issuer.js';
+import { AUDIENCE, startIssuer, type Issuer } from '../../test/setup/http/issuer.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { JwtVerifier } from './jwt-verifier.js';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { holdClock } from '../../test/setup/time/clock.js';
-import { AUDIENCE, startIssuer, type Issuer } from '../../test/tokens/issuer.js';
+import { AUDIENCE, startIssuer, type Issuer } from '../../test/setup/http/issuer.js';
 import { openVerifier } from '../../test/tokens/token-verifier.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import type { TokenVerifierService } from './token-verifier.service.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { holdClock } from '../../test/setup/time/clock.js';
-import { AUDIENCE, startIssuer, type Issuer } from '../../test/tokens/issuer.js';
+import { AUDIENCE, startIssuer, type Issuer } from '../../test/setup/http/issuer.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { openVerifier, type TestVerifier } from '../../test/tokens/token-verifier.js';
 import { ErrorCode } from '../errors/error-codes.js';

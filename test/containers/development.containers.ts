@@ -30,7 +30,7 @@ it('the devcontainer has what a build and the tests need', async () => {
     const code = await container.output.exit();
     const { stderr } = container.output;
     await container.remove();
-    expect(stderr).toMatch(/Tests: .* 0 total|Tests: +\d+ passed/);
+    expect(stderr).toMatch(/Tests: +\d+ passed/);
     expect(code).toBe(0);
   } finally {
     await remove();

@@ -6,7 +6,7 @@ import type * as MediaType from '../../src/http/media-type.js';
 import { openConnection, plantHead, readResponses, sendRaw } from '../setup/http/raw-http.js';
 import { useResources } from '../setup/jest/resources.js';
 import { startService, type TestService } from '../setup/service/service.js';
-import { runInThread } from '../http/thread.js';
+import { runInThread } from '../setup/service/thread.js';
 
 const PLANT = '{"id":1,"name":"a"}';
 const CHUNKED_JSON = ['Content-Type: application/json', 'Transfer-Encoding: chunked'];

@@ -14,7 +14,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
 import { runBefore, runCommand } from '../setup/service/command.js';
 import { holdClock } from '../setup/time/clock.js';
-import { startGateway, type Gateway } from './gateway.js';
+import { startGateway, type Gateway } from '../setup/http/gateway.js';
 import { endTimersAtOnce, holdServiceTimers } from '../setup/time/service-timers.js';
 import type { StoredPlant } from '../setup/database/stored-plants.js';
 import { startService, type TestService } from '../setup/service/service.js';

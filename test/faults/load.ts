@@ -11,7 +11,7 @@ const BACK_OFF_MS = 50;
 const ID_STEP = 0x9e3779b97f4a7c15n;
 
 /** Clients of all services, and the plain clients beside them. */
-export interface Clients {
+export interface AllClients {
   readonly histories: readonly History[];
   /** @returns seconds since the start of the load */
   now(): number;
@@ -31,7 +31,7 @@ export function startClients(
   token: string,
   wrongToken: string,
   seed: number,
-): Clients {
+): AllClients {
   const start = performance.now();
   const now = () => (performance.now() - start) / 1000;
   let serial = 0n;

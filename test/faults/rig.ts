@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { Surroundings } from './exit-code.js';
 import type { Kind } from './plan.js';
-import type { KillableService } from './service.js';
+import type { ServiceProcess } from './service.js';
 
 /** What a fault may use besides the rig itself. */
 export interface Circumstances {
@@ -21,7 +21,7 @@ export type Fault = (circumstances: Circumstances) => Promise<string>;
 
 /** Services on a Postgres that are ready for load, and the faults of both. */
 export interface Rig {
-  readonly services: readonly KillableService[];
+  readonly services: readonly ServiceProcess[];
   /** Databases to which plain clients send plants, so that their outages can be compared with those of the services. */
   readonly plainDatabases: readonly { readonly label: string; readonly url: string }[];
   /** The address of the database, for commands. */

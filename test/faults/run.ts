@@ -4,7 +4,7 @@ import { generator } from '../setup/model/random.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
 import { describeMachine } from './environment.js';
 import type { Surroundings } from './exit-code.js';
-import { startClients, type Clients } from './load.js';
+import { startClients, type AllClients } from './load.js';
 import { isKill, LOSE_PLANT, type Kind } from './plan.js';
 import { waitFor } from './program.js';
 import { createReport, type FaultRecord, type Report } from './report.js';
@@ -88,7 +88,7 @@ export async function run(
 async function causeAll(
   kinds: readonly Kind[],
   rig: Rig,
-  load: Clients,
+  load: AllClients,
   random: (below: number) => number,
   { signal, tell }: Surroundings,
   records: FaultRecord[],
@@ -126,7 +126,7 @@ async function causeAll(
 }
 
 /** Waits until all clients get acknowledgments again, and all services are ready. */
-async function recover(kind: Kind, rig: Rig, load: Clients, signal: AbortSignal): Promise<void> {
+async function recover(kind: Kind, rig: Rig, load: AllClients, signal: AbortSignal): Promise<void> {
   const goals = load.histories.map((history) => ({
     history,
     goal: history.acknowledgedAt.length + RECOVERED,

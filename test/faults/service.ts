@@ -30,12 +30,12 @@ export interface ServiceOptions {
  * @param resources gets the service
  * @throws Error when it does not become ready
  */
-export async function startKillableService(
+export async function startServiceProcess(
   options: ServiceOptions,
   resources: AsyncDisposableStack,
-): Promise<KillableService> {
+): Promise<ServiceProcess> {
   const [port] = (await findFreePorts(1)) as [number];
-  const service = new KillableService(port, options);
+  const service = new ServiceProcess(port, options);
   resources.defer(() => service.kill());
   if (options.faketime !== undefined) await service.setClock(0);
   await service.start();
@@ -44,7 +44,7 @@ export async function startKillableService(
 }
 
 /** The built service as a process that is killed, frozen and started again, with a clock of its own. */
-export class KillableService {
+export class ServiceProcess {
   private program: RunningProgram | undefined;
 
   constructor(

@@ -9,7 +9,7 @@ import { openConnection, plantHead, readResponses, sendRaw } from '../setup/http
 import { useResources } from '../setup/jest/resources.js';
 import { holdServiceTimers, type HeldTimers } from '../setup/time/service-timers.js';
 import { startService, type TestService } from '../setup/service/service.js';
-import { runInThread } from './thread.js';
+import { runInThread } from '../setup/service/thread.js';
 
 describe('a request that is not valid HTTP, or that Node would refuse by itself, gets an Error', () => {
   let service: TestService;

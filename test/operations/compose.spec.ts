@@ -4,15 +4,13 @@ import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { settings } from '../../src/config/config.js';
 import { ROOT } from '../setup/service/command.js';
+import { CLOSING_MS } from './closing-time.js';
 
 const textOf = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 const read = (file: string): unknown => parse(textOf(file), { merge: true });
 
 const defaultOf = (name: 'DATABASE_TIMEOUT_MS' | 'SHUTDOWN_DELAY_MS' | 'SHUTDOWN_TIMEOUT_MS') =>
   settings.shape[name].parse(undefined);
-
-/** The last second each for the database and the traces: see docs/limits.md. */
-const CLOSING_MS = 2000;
 
 /** @param text such as `20s` */
 const millisecondsOf = (text: string) => Number(/^(\d+)s$/.exec(text)![1]) * 1000;

@@ -4,12 +4,10 @@ import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { settings } from '../../src/config/config.js';
 import { ROOT } from '../setup/service/command.js';
+import { CLOSING_MS } from './closing-time.js';
 
 const DIR = join(ROOT, 'deploy/kubernetes');
 const read = (file: string): unknown => parse(readFileSync(join(DIR, file), 'utf8'));
-
-/** The last second each for the database and the traces: see docs/limits.md. */
-const CLOSING_MS = 2000;
 
 /** The memory that docs/limits.md names: of a process at rest, and during a flood of connections. */
 const REST_BYTES = 150e6;

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
+import { untilIdle } from '../setup/service/clean-state.js';
 import { end, runService, stop, urlOf, type BuiltService } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { startCollector, type Collector } from '../setup/http/collector.js';
@@ -305,7 +306,7 @@ describe('metrics', () => {
     'plant_store_batch_waiting',
     'plant_store_token_lookups',
   ])('%s is 0', async (series) => {
-    expect(await value(series)).toBe(0);
+    expect(await service.metric(series)).toBe(0);
   });
 
   it('pipelined requests on a connection that is reset release all their resources', async () => {
@@ -321,7 +322,7 @@ describe('metrics', () => {
       await readResponses(socket, 1);
       socket.resetAndDestroy();
     }
-    await until(async () => (await value('plant_store_pending_requests')) === 0);
+    await untilIdle(service.app);
   });
 
   it('a request that the HTTP parser refused is counted, too', async () => {

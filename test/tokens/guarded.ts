@@ -8,7 +8,7 @@ import { BearerGuard } from '../../src/auth/bearer.guard.js';
 import { BearerStrategy } from '../../src/auth/bearer.strategy.js';
 import { TokenVerifierService } from '../../src/auth/token-verifier.service.js';
 import { readConfig } from '../../src/config/config.js';
-import { AUDIENCE, startIssuer, type Issuer } from './issuer.js';
+import { AUDIENCE, startIssuer, type Issuer } from '../setup/http/issuer.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
 import { requestBytes, startReceiver, type Exchange } from '../setup/http/receiver.js';
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateAccessToken, hashAccessToken } from '../../src/auth/access-token.js';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { holdClock } from '../setup/time/clock.js';
-import { AUDIENCE, startIssuer } from './issuer.js';
+import { AUDIENCE, startIssuer } from '../setup/http/issuer.js';
 import { openConnection, plantHead, readResponses } from '../setup/http/raw-http.js';
 import { startService, type TestResponse, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';

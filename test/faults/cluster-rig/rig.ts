@@ -5,7 +5,7 @@ import { firstLine } from '../environment.js';
 import { findProgram, requirePackages } from '../packages.js';
 import { queryOnce } from '../../setup/database/query-once.js';
 import type { OpenRig } from '../rig.js';
-import { startKillableService, type KillableService } from '../service.js';
+import { startServiceProcess, type ServiceProcess } from '../service.js';
 import { startCluster, type Cluster, type Programs } from './cluster.js';
 import { clusterFaults } from './faults.js';
 
@@ -25,7 +25,7 @@ export const openClusterRig: OpenRig = async (settings, surroundings, resources)
   const cluster = await startCluster(programs, settings, surroundings);
   resources.defer(() => cluster.close());
   tell('starts the services');
-  const services: KillableService[] = [];
+  const services: ServiceProcess[] = [];
   for (const proxy of ['haproxy', 'pgbouncer'] as const) {
     const options = {
       label: `Plant Store behind ${PROXIES[proxy]}`,
@@ -33,7 +33,7 @@ export const openClusterRig: OpenRig = async (settings, surroundings, resources)
       env: { DATABASE_URL: cluster.urls[proxy] },
       signal,
     };
-    services.push(await startKillableService(options, resources));
+    services.push(await startServiceProcess(options, resources));
   }
   return {
     services,

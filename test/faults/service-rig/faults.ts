@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { DatabaseProxy } from '../../setup/database/database-proxy.js';
 import type { SmallDisk } from '../../setup/service/disk.js';
 import type { Rig } from '../rig.js';
-import type { KillableService } from '../service.js';
+import type { ServiceProcess } from '../service.js';
 import { connect, fillLog, restart, takeConnections, type FaultServer } from './postgres.js';
 
 /** From a hiccup that nobody notices to one that outlasts all time limits of the service. */
@@ -14,7 +14,7 @@ const JUMP_HOURS = 9000;
 /** Everything that can be disturbed. */
 export interface Targets {
   readonly server: FaultServer;
-  readonly service: KillableService;
+  readonly service: ServiceProcess;
   readonly signal: AbortSignal;
 }
 

@@ -9,7 +9,7 @@ import { findFaketime, requirePackages } from '../packages.js';
 import { waitFor } from '../program.js';
 import { queryOnce } from '../../setup/database/query-once.js';
 import type { OpenRig, Rig } from '../rig.js';
-import { startKillableService } from '../service.js';
+import { startServiceProcess } from '../service.js';
 import { diskFaults, proxyFaults, serviceFaults, type Targets } from './faults.js';
 import type { FaultServer } from './postgres.js';
 
@@ -105,7 +105,7 @@ async function startTargets(
   resources: AsyncDisposableStack,
 ): Promise<Targets> {
   const log = join(folder, 'service.log');
-  const service = await startKillableService(
+  const service = await startServiceProcess(
     { label: 'Plant Store', log, ...options, signal },
     resources,
   );

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { fetchDocumented } from '../http/fetch-documented.js';
 
-/** Reads the metrics of a service. */
+/** A token that may only read metrics. */
 export const METRICS_TOKEN = 'scrape-me';
 
 /** The setting with which a service accepts this token. */

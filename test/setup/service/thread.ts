@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { Resources } from '../setup/jest/resources.js';
+import type { Resources } from '../jest/resources.js';
 
 const PROGRAM = `
   const { parentPort, workerData } = require('node:worker_threads');
@@ -23,7 +23,7 @@ export async function runInThread<Module, Input, Output>(
   run: (module: Module, input: Input) => Output,
   input: Input,
 ): Promise<Output> {
-  const url = new URL(`../../dist/${module}`, import.meta.url).href;
+  const url = new URL(`../../../dist/${module}`, import.meta.url).href;
   const thread = new Worker(PROGRAM, { eval: true, workerData: { url, run: String(run), input } });
   resources.defer(async () => void (await thread.terminate()));
   const [output] = (await once(thread, 'message')) as [Output];

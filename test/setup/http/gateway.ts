@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { fetchDocumented, noResponse } from '../setup/http/fetch-documented.js';
-import { startServer } from '../setup/http/open-server.js';
+import { fetchDocumented, noResponse } from './fetch-documented.js';
+import { startServer } from './open-server.js';
 
 /** What happens to a request instead of a normal response. */
 export type Fault =

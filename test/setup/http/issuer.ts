@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'jose';
-import { startServer } from '../setup/http/open-server.js';
+import { startServer } from './open-server.js';
 
 /** An identity provider that signs with real keys. */
 export interface Issuer {
