@@ -136,6 +136,7 @@ unit_tests() {
   npm run test:unit -- --coverage --json --outputFile="$work/$((++runs)).json"
 }
 
+# The files whose tests run statements of the service: a new one must be added here, because nothing else notices that it is missing.
 on_oldest_postgres() {
   local port
   pg_bin=/usr/lib/postgresql/15/bin

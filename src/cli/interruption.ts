@@ -1,3 +1,5 @@
+// For the person who presses Ctrl+C during a command.
+
 import { CommandError } from './command-error.js';
 
 /** A person or a program has ended the command with a signal. */

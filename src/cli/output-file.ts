@@ -1,3 +1,5 @@
+// For export and the list of refused lines: a file that is complete or not there.
+
 import {
   closeSync,
   fsyncSync,

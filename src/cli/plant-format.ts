@@ -1,3 +1,5 @@
+// For load and export: the formats of a file of plants.
+
 import { extname } from 'node:path';
 import { PLANT_FIELDS, TEXT_FIELDS } from '../plants/plant-fields.js';
 import { UsageError } from './command-error.js';

@@ -1,3 +1,5 @@
+// For load and export: how far the work is.
+
 import type { Writable } from 'node:stream';
 import cliProgress from 'cli-progress';
 

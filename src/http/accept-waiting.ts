@@ -1,4 +1,5 @@
 // For clients that connect in the moment of a stop, as in a rolling update.
+
 import type { Server } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 

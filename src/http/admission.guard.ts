@@ -1,4 +1,5 @@
 // For the clients of an overloaded service: they get 503 at once, and can try again.
+
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { Response } from 'express';
 import { Gauge, Registry } from 'prom-client';

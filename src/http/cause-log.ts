@@ -7,8 +7,8 @@ import { SEND_AGAIN, type ServiceError } from '../errors/service-error.js';
 const INTERVAL_MS = 1000;
 
 /**
- * Logs the cause of failures at most once a second for each error number, with a count of the
- * failures. All requests fail for the same cause, and a stack in the log entry of each of them would fill the disk.
+ * Logs the cause of failures at most once a second for each error number, with a count of the failures. All requests fail for
+ * the same cause, and a stack in the log entry of each of them would fill the disk.
  */
 export class CauseLog {
   /** The failures since the last entry, by error number. */

@@ -1,4 +1,5 @@
 // For browsers with a page of another origin.
+
 import cors from 'cors';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { METHODS } from './methods.js';

@@ -2,10 +2,7 @@
 
 import type { Socket } from 'node:net';
 
-/**
- * Discards all later data. A pause is not enough: Node would
- * resume the socket, and parse and keep more requests.
- */
+/** Discards all later data. A pause is not enough: Node would resume the socket, and parse and keep more requests. */
 export function discardInput(socket: Socket): void {
   socket.removeAllListeners('data');
   socket.on('data', () => undefined);

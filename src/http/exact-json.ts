@@ -1,4 +1,5 @@
 // For clients with ids beyond 2^53.
+
 import { toInt64OfNumber } from './int64.js';
 
 /** A JSON value, in which an int64 is a bigint. */

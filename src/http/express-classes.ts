@@ -1,4 +1,5 @@
 // For all clients of a busy service: their requests take less time.
+
 import { IncomingMessage, ServerResponse, type ServerOptions } from 'node:http';
 import type { Application } from 'express';
 

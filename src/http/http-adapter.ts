@@ -1,4 +1,5 @@
 // For every client, also one that Node or Express would refuse with an empty or an HTML response, or keep for ever.
+
 import { createServer } from 'node:http';
 import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';

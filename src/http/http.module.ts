@@ -1,4 +1,5 @@
 // For all clients together: each limit counts the requests of all routes, and a stop ends all of them.
+
 import { Global, Module } from '@nestjs/common';
 import { PendingRequests } from './admission.guard.js';
 import { LifecycleService } from './lifecycle.service.js';

@@ -5,9 +5,8 @@ import type { Socket } from 'node:net';
 import { connectionOf } from './pipelining.js';
 
 /**
- * Ends a connection whose client neither sends nor reads for the timeout of
- * the server. A client that waits for its response is not idle: each step of the service has a time limit of its own, after
- * which the client gets an Error.
+ * Ends a connection whose client neither sends nor reads for the timeout of the server. A client that waits for its response
+ * is not idle: each step of the service has a time limit of its own, after which the client gets an Error.
  */
 export function endIdle(server: Server): void {
   // Without this listener, Node would close the connection in each of these cases.

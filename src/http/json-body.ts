@@ -1,4 +1,5 @@
 // For clients that create plants: no digit and no character of their JSON is lost.
+
 import { isUtf8 } from 'node:buffer';
 import { createParamDecorator, type ExecutionContext, type Type } from '@nestjs/common';
 import type { Request, Response } from 'express';

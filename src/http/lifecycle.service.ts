@@ -1,4 +1,5 @@
 // For the clients of a service that stops, which keep their connections: they are told to send their next request elsewhere.
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Injectable } from '@nestjs/common';

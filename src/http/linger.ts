@@ -6,9 +6,9 @@ import { discardInput } from './discard-input.js';
 import { whenClosed } from './when-closed.js';
 
 /**
- * Keeps a connection open until its client has
- * read the last response. Destroying a connection with unread data resets it, and the client may lose the response (RFC 9112
- * section 9.6). Instead, this side is closed, and data that arrives is discarded until the client closes its side.
+ * Keeps a connection open until its client has read the last response. Destroying a connection with unread data resets it,
+ * and the client may lose the response (RFC 9112 section 9.6). Instead, this side is closed, and data that arrives is
+ * discarded until the client closes its side.
  *
  * @param limit how long a client may take to close its side, in milliseconds, whatever it sends
  */

@@ -1,4 +1,5 @@
 // For clients that pipeline, as load generators do and undici can, and for hostile ones.
+
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Application, NextFunction, Request, Response } from 'express';

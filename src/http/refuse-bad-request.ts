@@ -1,4 +1,5 @@
 // For scripts that write HTTP by hand, and for clients that compress on the way.
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';

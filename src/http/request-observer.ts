@@ -1,4 +1,5 @@
 // For operators, who see in log, metrics and traces what each client got.
+
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Inject, Injectable } from '@nestjs/common';

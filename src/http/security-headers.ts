@@ -1,4 +1,5 @@
 // For browsers that show Swagger UI, into which people write their tokens.
+
 import type { RequestHandler } from 'express';
 import helmet, { xContentTypeOptions } from 'helmet';
 

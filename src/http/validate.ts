@@ -1,4 +1,5 @@
 // For those who write a client: the error names every field that is wrong, and why.
+
 import type { Type } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';

@@ -1,3 +1,5 @@
+// For operators: the command `plants export`.
+
 import { resolve } from 'node:path';
 import type { DatabaseConfig } from '../../config/config.js';
 import {

@@ -1,8 +1,9 @@
+// For the person who waits for an export.
+
 import type { Writable } from 'node:stream';
 import { count, formatNumber, ProgressBar, type Progress } from '../progress-bar.js';
 import { RowCounter } from './row-counter.js';
 
-/** For the person who waits for an export. */
 export class ExportProgress implements Progress {
   private readonly startedAt = performance.now();
   private readonly counter: RowCounter;

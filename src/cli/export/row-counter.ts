@@ -1,3 +1,5 @@
+// For an export: counts plants whose fields contain line breaks.
+
 const LINE_FEED = 0x0a;
 const QUOTE = 0x22;
 

@@ -7,8 +7,8 @@ const MAX_IN_FLIGHT = 256;
 const SLOW_GROWTH = 16;
 
 /**
- * Decides how many requests are in flight, as TCP does. The number
- * grows fast until the service refuses a request, is halved then, and grows slowly from there.
+ * Decides how many requests are in flight, as TCP does. The number grows fast until the service refuses a request, is halved
+ * then, and grows slowly from there.
  */
 export class InFlight {
   private limit = 8;
