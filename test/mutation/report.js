@@ -1,8 +1,14 @@
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 
-/** Prints how the last run of Stryker decided its mutants, as in docs/testing.md, and fails below this share. */
-const LEAST_SHARE = 0.9;
+/**
+ * Prints how the last run of Stryker decided its mutants, as in docs/testing.md, and fails when assertions detect less of
+ * those that no limit and no error decides.
+ */
+const LEAST_SHARES = { all: 0.9, cli: 0.3, cluster: 0.6 };
+
+/** The commands and the process of a worker have end-to-end tests, which the run leaves out. So `all` does not count these. */
+const NOT_IN_ALL = ['cli', 'cluster'];
 
 const COLUMNS = ['assertion', 'test limit', 'run limit', 'error', 'survived', 'not covered'];
 
@@ -20,31 +26,30 @@ function columnOf({ status, statusReason }) {
   }[status];
 }
 
+const emptyRow = () => Object.fromEntries(COLUMNS.map((column) => [column, 0]));
+
 const { files } = JSON.parse(readFileSync('test/mutation/results/mutation.json', 'utf8'));
-const counts = { all: Object.fromEntries(COLUMNS.map((column) => [column, 0])) };
+const folders = {};
+const all = emptyRow();
 for (const [file, { mutants }] of Object.entries(files)) {
   const folder = file.split('/')[1];
-  counts[folder] ??= Object.fromEntries(COLUMNS.map((column) => [column, 0]));
+  folders[folder] ??= emptyRow();
   for (const column of mutants.map(columnOf).filter((it) => it !== undefined)) {
-    counts[folder][column]++;
-    counts.all[column]++;
+    folders[folder][column]++;
+    if (!NOT_IN_ALL.includes(folder)) all[column]++;
   }
 }
 
-const { all, ...folders } = counts;
-for (const [name, row] of [...Object.entries(folders).sort(), ['all', all]]) {
-  process.stdout.write(
-    `${name}: ${COLUMNS.map((column) => `${row[column]} ${column}`).join(', ')}\n`,
-  );
-}
-const total = COLUMNS.reduce((sum, column) => sum + all[column], 0);
-const byAssertion = all.assertion / (all.assertion + all.survived + all['not covered']);
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
-process.stdout.write(
-  `Assertions detect ${percent(byAssertion)} of the mutants that no limit and no error decides, and ` +
-    `${percent(all.assertion / total)} of all ${total}.\n`,
-);
-if (byAssertion < LEAST_SHARE) {
-  process.stdout.write(`That is less than ${percent(LEAST_SHARE)}.\n`);
-  process.exitCode = 1;
+for (const [name, row] of [...Object.entries(folders).sort(), ['all', all]]) {
+  const total = COLUMNS.reduce((sum, column) => sum + row[column], 0);
+  const byAssertion = row.assertion / (row.assertion + row.survived + row['not covered']);
+  process.stdout.write(
+    `${name}: ${COLUMNS.map((column) => `${row[column]} ${column}`).join(', ')}; assertions detect ` +
+      `${percent(byAssertion)} of the mutants that no limit and no error decides, and ${percent(row.assertion / total)} of ${total}\n`,
+  );
+  if (byAssertion < LEAST_SHARES[name]) {
+    process.stdout.write(`That is less than ${percent(LEAST_SHARES[name])}.\n`);
+    process.exitCode = 1;
+  }
 }
