@@ -1,4 +1,4 @@
-import { symlink } from 'node:fs/promises';
+import { readdir, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
@@ -52,6 +52,32 @@ describe('a data folder that is open', () => {
     await client.connect();
     await client.end();
   }
+
+  it('is made, for this user only', async () => {
+    const made = join(dataDir, 'new');
+    const database = await open(openDatabase({ ...configOf(), dataDir: made }, silent));
+    expect(database.config).toMatchObject({ dataDir: made, isEmbedded: true });
+    expect((await stat(made)).mode & 0o777).toBe(0o700);
+  });
+
+  it('is opened whatever the environment says for clients of other servers', async () => {
+    process.env['PGOPTIONS'] = '-c plant.wrong';
+    await open(openDatabase(configOf(), silent));
+    expect(process.env['PGOPTIONS']).toBeUndefined();
+  });
+
+  it('is not touched where a program is missing that Postgres needs', async () => {
+    const { PATH } = process.env;
+    process.env['PATH'] = '';
+    try {
+      await expect(openDatabase(configOf(), silent)).rejects.toThrow(
+        'The embedded Postgres needs tar (package tar)',
+      );
+    } finally {
+      process.env['PATH'] = PATH;
+    }
+    expect(await readdir(dataDir)).toEqual([]);
+  });
 
   it('is refused to a second service, with the process that has it', async () => {
     await open(openDatabase(configOf(), silent));

@@ -94,6 +94,35 @@ describe('prepareDatabase', () => {
     ]);
   });
 
+  it('logs at once that the server does not respond any more', async () => {
+    await start({
+      login: ({ serial }) => (serial === 1 ? fail('57P03') : undefined),
+      settings: { [BEGIN_SESSION]: 'silence' },
+    });
+    await expect(prepare({ timeout: 500, startTimeout: 2000 })).rejects.toBeInstanceOf(StartError);
+    expect(messages).toEqual([
+      expect.stringMatching(/: no \(57P03\)$/),
+      expect.stringMatching(/: it does not respond to a statement$/),
+    ]);
+  });
+
+  it.each([
+    ['only', 0],
+    ['first', 10_000],
+  ])('gives a slow statement its time in the %s attempt', async (_which, startTimeout) => {
+    const { run } = emptyDatabase();
+    await start({
+      run: async (statement) => {
+        if (statement.text === 'SHOW server_encoding') {
+          await new Promise((done) => setTimeout(done, 700));
+        }
+        return run!(statement);
+      },
+    });
+    await prepare({ startTimeout });
+    expect(messages).toEqual([]);
+  });
+
   it.each(['28P01', '42P01'])('does not wait if no retry can help (%s)', async (code) => {
     await start({ login: () => fail(code) });
     await expect(prepare()).rejects.toMatchObject({
@@ -125,7 +154,7 @@ describe('prepareDatabase', () => {
         return run!(statement);
       },
     });
-    await expect(prepare({ timeout: 900, startTimeout: 900 })).rejects.toThrow(
+    await expect(prepare({ timeout: 1000, startTimeout: 900 })).rejects.toThrow(
       'could not be used within 900 ms: it does not respond to a statement',
     );
     await Promise.all(server.connections.map(({ closed }) => closed));
