@@ -67,7 +67,8 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: '^src/(start|serve|app|app\\.module|app\\.spec)\\.ts$|^src/(cli|cluster)/',
+        pathNot:
+          '^src/(start|serve|app|app\\.module|app\\.spec|auth/with-access-tokens\\.spec)\\.ts$|^src/(cli|cluster)/',
       },
       to: { path: '^src/(app|app\\.module|auth/with-access-tokens)\\.ts$' },
     },

@@ -73,6 +73,14 @@ describe('access tokens', () => {
       expect(await tokens.find(token)).toMatchObject({ expiresAt: undefined });
     });
 
+    it('have no times that have not come, or never come', async () => {
+      await create('shed');
+      await query("UPDATE access_tokens SET expires_at = 'infinity'");
+      expect(await tokens.list()).toMatchObject([
+        { expiresAt: null, revokedAt: null, lastUsedAt: null },
+      ]);
+    });
+
     it('are stored as a hash only, which no list shows', async () => {
       const token = await create('shed');
       const [row] = await query('SELECT * FROM access_tokens');
@@ -104,6 +112,12 @@ describe('access tokens', () => {
       expect(await tokens.find(second.token)).toBeDefined();
       expect(await names()).toEqual(['shed', 'development', 'development']);
       expect(await tokens.findLive('development')).toHaveLength(1);
+    });
+
+    it('for development report only those as replaced that were live', async () => {
+      await create('development (made at the start)', 1);
+      await age();
+      expect((await tokens.createDevelopmentToken()).revoked).toEqual([]);
     });
   });
 

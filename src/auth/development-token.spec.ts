@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import {
   chmod,
   mkdtemp,
@@ -47,6 +48,13 @@ describe('the token for development', () => {
       info: (fields: object, text?: string) => made.push([fields, text]),
       warn: (text: string) => warnings.push(text),
     });
+
+  /** The system gives a file the lowest number that is free. */
+  const freeDescriptor = () => {
+    const descriptor = openSync(dataDir, 'r');
+    closeSync(descriptor);
+    return descriptor;
+  };
 
   it('is the same at every start, in a file that only its owner can read', async () => {
     const token = await find();
@@ -104,6 +112,14 @@ describe('the token for development', () => {
     expect(await tokens.findLive('development')).toHaveLength(1);
   });
 
+  it('is read from a file that is closed again', async () => {
+    await find();
+    const times = 20;
+    const before = freeDescriptor();
+    for (let i = 0; i < times; i++) await find();
+    expect(freeDescriptor()).toBeLessThan(before + times);
+  });
+
   it('is not read from a link that somebody has put there, and not written to it', async () => {
     const target = join(dataDir, 'target');
     await writeFile(target, await tokens.create('other'), { mode: 0o600 });
@@ -121,7 +137,10 @@ describe('the token for development', () => {
       `${file} cannot be written: there is no such file or folder. The next start makes another token for development.`,
     ]);
     expect(() => keepDevelopmentToken(dataDir, token)).toThrow(
-      `${file} cannot be written: there is no such file or folder.`,
+      expect.objectContaining({
+        message: `${file} cannot be written: there is no such file or folder.`,
+        cause: expect.objectContaining({ code: 'ENOENT' }) as unknown,
+      }),
     );
     dataDir = await mkdtemp(join(tmpdir(), 'plant-store-token-'));
   });

@@ -167,6 +167,14 @@ describe('the keys of an issuer', () => {
     },
   );
 
+  it('are not requested again for a token whose algorithm has no keys', async () => {
+    await findKey();
+    const before = issuer.requests;
+    await advance(1000);
+    await expect(find({ alg: 'HS256' })).rejects.toThrow(errors.JOSENotSupported);
+    expect(issuer.requests).toBe(before);
+  });
+
   it('include a new one at once: its first token waits for the end of that second', async () => {
     await findKey();
     await issuer.rotateKey();

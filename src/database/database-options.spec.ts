@@ -4,7 +4,8 @@ import { DataSource } from 'typeorm';
 import { MIGRATION_NAMES } from '../../test/setup/database/migrations.js';
 import { startScriptedPostgres, type Script } from '../../test/setup/database/scripted-postgres.js';
 import { patientConfig } from '../../test/setup/database/patient.js';
-import { databaseOptions } from './database-options.js';
+import { UnitDatabase } from '../../test/setup/database/unit-database.js';
+import { databaseOptions, timedOptions } from './database-options.js';
 
 const optionsFor = (url: string) => databaseOptions(patientConfig({ url, timeout: 700 }));
 
@@ -39,8 +40,15 @@ describe('the options for migrations', () => {
       synchronize: false,
       installExtensions: false,
       logging: false,
+      // It writes nothing to standard output.
+      logger: 'debug',
     });
     expect((migrations as { name: string }[]).map(({ name }) => name)).toEqual(MIGRATION_NAMES);
+  });
+
+  it('of the service keep a connection that is idle from being dropped on its way', () => {
+    const options = timedOptions(patientConfig({ url: 'postgres://a/plants' }));
+    expect(options.extra).toMatchObject({ keepAlive: true });
   });
 
   it('use the client of pg for one server, and one that finds the primary for several', () => {
@@ -49,5 +57,27 @@ describe('the options for migrations', () => {
       Client: typeof Client;
     };
     expect(new PrimaryClient()).toBeInstanceOf(Client);
+  });
+});
+
+describe('the time limits of the server', () => {
+  const database = new UnitDatabase();
+
+  const limitsOf = async (options: typeof databaseOptions | typeof timedOptions) => {
+    const dataSource = await database.open(
+      options(patientConfig({ url: database.url, timeout: 701 })),
+    );
+    return dataSource.query<object[]>(
+      "SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock",
+    );
+  };
+
+  it('are those of the database for no statement of a migration', async () => {
+    await database.set('statement_timeout', '1234');
+    expect(await limitsOf(databaseOptions)).toEqual([{ statement: '0', lock: '0' }]);
+  });
+
+  it('end a statement of the service after four fifths of the time that the service waits', async () => {
+    expect(await limitsOf(timedOptions)).toEqual([{ statement: '561ms', lock: '0' }]);
   });
 });

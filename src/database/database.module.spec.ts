@@ -1,6 +1,8 @@
 import { expect, it } from '@jest/globals';
+import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DataSource } from 'typeorm';
+import { getRepositoryToken, TypeOrmModule } from '@nestjs/typeorm';
+import { DataSource, Entity, PrimaryColumn, type Repository } from 'typeorm';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { PATIENT } from '../../test/setup/database/patient.js';
 import { openScriptedPostgres } from '../../test/setup/database/scripted-postgres.js';
@@ -18,20 +20,49 @@ const startIn = (state: { isPrimary: boolean }) =>
         : {},
   });
 
+@Entity('things')
+class Thing {
+  @PrimaryColumn('int')
+  id: number;
+}
+
+/** Opens an application with a feature that registers an entity. */
+async function open(url: string): Promise<INestApplicationContext> {
+  const { database } = readConfig({ DATABASE_URL: url, ...PATIENT });
+  const imports = [
+    DatabaseModule.register({ ...database, url: database.url! }),
+    TypeOrmModule.forFeature([Thing]),
+  ];
+  const context = await NestFactory.createApplicationContext(
+    { module: class {}, imports },
+    { abortOnError: false, logger: false },
+  );
+  resources.defer(() => context.close());
+  return context;
+}
+
 it('the connections of the service lead to the primary in a list of hosts', async () => {
   const standby = await startIn({ isPrimary: false });
   const primary = await startIn({ isPrimary: true });
-  const { database } = readConfig({
-    DATABASE_URL: `postgres://plants@${standby.host}:${standby.port},${primary.host}:${primary.port}/plants`,
-    ...PATIENT,
-  });
-  const module = DatabaseModule.register({ ...database, url: database.url! });
-  const context = await NestFactory.createApplicationContext(module, {
-    abortOnError: false,
-    logger: false,
-  });
-  resources.defer(() => context.close());
+  const context = await open(
+    `postgres://plants@${standby.host}:${standby.port},${primary.host}:${primary.port}/plants`,
+  );
   await context.get(DataSource).query('SELECT 1');
   expect(primary.statements.at(-1)).toMatchObject({ text: 'SELECT 1' });
   expect(standby.statements.map(({ text }) => text)).toEqual(['SHOW transaction_read_only']);
+});
+
+it('the entities of a feature are those that it registers', async () => {
+  const { url } = await startIn({ isPrimary: true });
+  const context = await open(url);
+  const things = context.get<Repository<Thing>>(getRepositoryToken(Thing));
+  expect(things.metadata.tableName).toBe('things');
+});
+
+it('a database that cannot be used ends the start at the first attempt', async () => {
+  const server = await openScriptedPostgres(resources, {
+    login: () => ({ error: { code: '28P01' } }),
+  });
+  await expect(open(server.url)).rejects.toMatchObject({ code: '28P01' });
+  expect(server.connections).toHaveLength(1);
 });

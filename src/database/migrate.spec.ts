@@ -8,6 +8,8 @@ import {
   type ScriptedPostgres,
 } from '../../test/setup/database/scripted-postgres.js';
 import { patientConfig } from '../../test/setup/database/patient.js';
+import { UnitDatabase } from '../../test/setup/database/unit-database.js';
+import { READ_TIMEOUT } from './postgres-errors.js';
 import { migrate } from './prepare-database.js';
 import { BEGIN_SESSION } from './session.js';
 
@@ -122,6 +124,14 @@ describe('migrate', () => {
     }
   });
 
+  it('uses no connection that it gets after the end of its time', async () => {
+    await start(emptyDatabase());
+    await expect(migrate(configFor(), log, LIMIT_MS, AbortSignal.abort())).rejects.toThrow(
+      READ_TIMEOUT,
+    );
+    expect(server.statements).toEqual([]);
+  });
+
   it.each([
     ['a success', emptyDatabase()],
     ['a failure', emptyDatabase({ 'SHOW server_encoding': () => ({ rows: [] }) })],
@@ -132,5 +142,41 @@ describe('migrate', () => {
     const closed = server.connections[0]!.closed.then(() => 'closed');
     // Without an order to close it, the connection would stay open for seconds, and outlive the next run.
     expect(await Promise.race([closed, run().then(() => 'open')])).toBe('closed');
+  });
+});
+
+describe('migrations of a database', () => {
+  const database = new UnitDatabase();
+
+  it('wait for a lock for a part of the time of a statement, so that the server says why', async () => {
+    await database.openWithSchema([]);
+    const locker = await database.open();
+    await locker.query('BEGIN; LOCK TABLE migrations');
+    const config = patientConfig({ url: database.url, timeout: 500 });
+    await expect(migrate(config, log, LIMIT_MS)).rejects.toMatchObject({ code: '55P03' });
+  });
+
+  it('are not run in another schema than before, where each id would be free again', async () => {
+    await database.openWithSchema([]);
+    await database.query('CREATE SCHEMA other');
+    await database.set('search_path', 'other');
+    await expect(migrate(patientConfig({ url: database.url }), log, LIMIT_MS)).rejects.toThrow(
+      /^its search_path leads to the schema other, but the tables of a Plant Store are in the schema public\. Set search_path to that one; for a second Plant Store, add \?options=-c%20search_path%3Dother to DATABASE_URL$/,
+    );
+  });
+
+  it('are undone one after the other, and leave nothing', async () => {
+    const dataSource = await database.openWithSchema([]);
+    const tables = async () =>
+      (
+        await database.query<{ name: string }>(
+          "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY name",
+        )
+      ).map(({ name }) => name);
+    expect(await tables()).toEqual(['access_tokens', 'migrations', 'plants']);
+    await dataSource.undoLastMigration();
+    expect(await tables()).toEqual(['migrations', 'plants']);
+    await dataSource.undoLastMigration();
+    expect(await tables()).toEqual(['migrations']);
   });
 });

@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import { holdTimers, ScriptedPool, TIMEOUT_MS } from '../../test/setup/database/scripted-pool.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
-import { PartUnavailableError, poolOf, runStatement } from './run-statement.js';
+import { inTransaction, PartUnavailableError, poolOf, runStatement } from './run-statement.js';
 
 const pool = new ScriptedPool();
 
@@ -181,5 +181,15 @@ describe('a statement that fails', () => {
     });
     expect((await runStatement(dataSource, 'INSERT', [])).rows).toEqual([{ id: 1 }]);
     expect(pool.serials).toEqual([1, 2]);
+  });
+});
+
+describe('a transaction', () => {
+  it('that fails in a statement is not committed, and reports an outage as one statement does', async () => {
+    const dataSource = await pool.start(({ text }) => (text === 'INSERT' ? fail('53100') : {}));
+    const outcome = inTransaction(dataSource, (run) => run('INSERT', []));
+    await expect(outcome).rejects.toMatchObject(unavailable({ code: '53100' }));
+    await pool.server.connections[0]!.closed;
+    expect(pool.server.statements.map(({ text }) => text)).not.toContain('COMMIT');
   });
 });

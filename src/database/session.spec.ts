@@ -6,8 +6,8 @@ import { useResources } from '../../test/setup/jest/resources.js';
 import { openScriptedPostgres, type Script } from '../../test/setup/database/scripted-postgres.js';
 import { patientConfig } from '../../test/setup/database/patient.js';
 import { databaseOptions } from './database-options.js';
-import { inTransaction, runStatement } from './run-statement.js';
-import { BEGIN_SESSION } from './session.js';
+import { inTransaction, poolOf, runStatement } from './run-statement.js';
+import { BEGIN_SESSION, localSettingsOf } from './session.js';
 import { FIND_LIST } from './shards.js';
 import { withSnapshot } from './snapshot.js';
 
@@ -51,6 +51,13 @@ describe('a session', () => {
         exits: 'off',
       },
     ]);
+  });
+
+  it('of the server itself has our settings once for all its transactions', async () => {
+    const dataSource = await open(database.url);
+    const client = await poolOf(dataSource).connect();
+    expect(localSettingsOf(client)).toBeUndefined();
+    client.release();
   });
 
   it('waits for what its database wants it to wait for, if that is more', async () => {

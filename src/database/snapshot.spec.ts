@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { openScriptedPostgres } from '../../test/setup/database/scripted-postgres.js';
 import { patientConfig } from '../../test/setup/database/patient.js';
 import { UnitDatabase } from '../../test/setup/database/unit-database.js';
@@ -18,6 +18,7 @@ async function readAll(snapshot: Snapshot, sql: string): Promise<string> {
 }
 
 describe('a snapshot', () => {
+  afterEach(() => void jest.useRealTimers());
   beforeEach(async () => {
     await database.query(
       'CREATE TABLE rows (id int); INSERT INTO rows SELECT generate_series(1, 3)',
@@ -65,6 +66,25 @@ describe('a snapshot', () => {
     await expect(
       withSnapshot(configOf(), 'nothing', async (snapshot) => void (await snapshot.count())),
     ).rejects.toThrow('relation "nothing" does not exist');
+  });
+
+  it('is waited for twice as long as a statement if the start waits for nothing', async () => {
+    await withSnapshot(configOf({ startTimeout: 0 }), 'rows', async (snapshot) => {
+      expect(await readAll(snapshot, "COPY (SELECT 'a' FROM pg_sleep(0.1)) TO STDOUT")).toBe('a\n');
+    });
+  });
+
+  it('ends with its reader, and leaves no timer', async () => {
+    const reading = withSnapshot(configOf(), 'rows', async (snapshot) => {
+      jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+      for await (const _rows of snapshot.copy(
+        'COPY (SELECT generate_series(1, 1000000)) TO STDOUT',
+      )) {
+        expect(jest.getTimerCount()).toBe(0);
+        throw new Error('The disk is full');
+      }
+    });
+    await expect(reading).rejects.toThrow('The disk is full');
   });
 
   it('is not waited for without an end when the database sends no rows', async () => {

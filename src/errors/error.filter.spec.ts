@@ -1,11 +1,27 @@
 import { describe, expect, it } from '@jest/globals';
-import { HttpException } from '@nestjs/common';
+import { HttpException, type ArgumentsHost } from '@nestjs/common';
+import { requestBytes, startReceiver } from '../../test/setup/http/receiver.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { ErrorCode } from './error-codes.js';
-import { toServiceError } from './error.filter.js';
+import { ErrorFilter, toServiceError } from './error.filter.js';
+import { sentError } from './send-error.js';
 import { overloaded } from './service-error.js';
 
 /** An error as the package http-errors makes it, which Express uses. */
 const errorOfExpress = (properties: object) => Object.assign(new Error('secret'), properties);
+
+const resources = useResources();
+
+it('an error that is thrown becomes the response', async () => {
+  const receiver = await startReceiver();
+  resources.defer(() => receiver.close());
+  const { request, response } = await receiver.send(requestBytes([]));
+  const error = overloaded();
+  new ErrorFilter().catch(error, {
+    switchToHttp: () => ({ getRequest: () => request, getResponse: () => response }),
+  } as ArgumentsHost);
+  expect(sentError(response)).toBe(error);
+});
 
 describe('the error that a client gets for anything that was thrown', () => {
   it('is the same one, if the service made it', () => {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   CHUNKED,
@@ -25,6 +26,17 @@ describe('the error for a request whose body was not read', () => {
     client.destroy();
     return response.getHeader('Connection');
   }
+
+  it('reads the rest of the body, which nobody needs', async () => {
+    const { request, response, client } = await receiver.send(
+      requestBytes(['Content-Length: 5'], 'he'),
+    );
+    sendError(request, response, overloaded());
+    const ended = once(request, 'end');
+    client.write('llo');
+    await ended;
+    client.destroy();
+  });
 
   it.each([0, 1, LIMIT_BYTES])('keeps the connection for a body of %d bytes', async (length) => {
     expect(await connectionAfter([`Content-Length: ${length}`])).toBeUndefined();

@@ -139,6 +139,18 @@ describe('a connection with too many requests that wait', () => {
     const responses = await readUnchecked(client, MAX);
     expect(responses.map(({ status }) => status)).toEqual(Array<number>(MAX).fill(200));
   });
+
+  it('is none whose many requests do not wait together', async () => {
+    const { client } = await pipeline(['/1']);
+    for (let count = 1; count <= 2 * MAX; count++) {
+      const parsed = once(service.server, 'request');
+      client.write(get(`/${count + 1}`));
+      await parsed;
+      await respondTo(count);
+    }
+    const responses = await readUnchecked(client, 2 * MAX);
+    expect(responses.map(({ status }) => status)).toEqual(Array<number>(2 * MAX).fill(200));
+  });
 });
 
 describe('what Express does not handle', () => {

@@ -1,10 +1,11 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { usePlantsDatabase } from '../../test/plants/plants-database.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { BatchLimitsService } from './batch-limits.service.js';
 import type { NewPlant } from './dto/plant.js';
+import { PlantsRepository } from './plants.repository.js';
 import { PlantsService } from './plants.service.js';
 
 const REFUSED: unknown = expect.objectContaining({ code: ErrorCode.idTaken });
@@ -136,6 +137,18 @@ describe('creating plants', () => {
         { id: 2n, name: 'b' },
       ),
     ).toEqual([{ name: 'a' }, { name: 'c' }, REFUSED, { name: 'b' }]);
+  });
+
+  it('asks only for stored plants whose ids are taken', async () => {
+    const find = jest.spyOn(PlantsRepository.prototype, 'find');
+    try {
+      await create({ id: 1n, name: 'a' }, { id: 1n, name: 'a' });
+      expect(find.mock.calls).toEqual([]);
+      await create({ id: 1n, name: 'a' }, { id: 2n, name: 'b' });
+      expect(find.mock.calls).toEqual([[[1n]]]);
+    } finally {
+      find.mockRestore();
+    }
   });
 
   it('neither acknowledges nor refuses a plant whose row disappears meanwhile', async () => {

@@ -1,0 +1,67 @@
+import { expect, it, jest } from '@jest/globals';
+import { patientConfig } from '../../test/setup/database/patient.js';
+import { openScriptedPostgres } from '../../test/setup/database/scripted-postgres.js';
+import { useResources } from '../../test/setup/jest/resources.js';
+import { settled } from '../../test/setup/time/settled.js';
+import { untilClosed, withConnection } from './connection.js';
+
+const resources = useResources();
+
+const NO_LIMITS = { statement: 0, lock: 0 };
+
+const startIn = (mode: 'primary' | 'standby') =>
+  openScriptedPostgres(resources, {
+    run: ({ text }) =>
+      text === 'SHOW transaction_read_only'
+        ? { rows: [{ transaction_read_only: mode === 'primary' ? 'off' : 'on' }] }
+        : {},
+  });
+
+it('a connection of its own tells the server the name of the service', async () => {
+  const server = await startIn('primary');
+  await withConnection(patientConfig({ url: server.url }), NO_LIMITS, (client) =>
+    client.query('SELECT 1'),
+  );
+  expect(server.connections).toMatchObject([{ parameters: { application_name: 'plant-store' } }]);
+  expect(server.statements).toMatchObject([{ text: 'SELECT 1' }]);
+  await server.connections[0]!.closed;
+});
+
+it('a connection of its own leads to the primary in a list of hosts', async () => {
+  const [standby, primary] = [await startIn('standby'), await startIn('primary')];
+  const url = `postgres:///plants?host=${standby.host},${primary.host}&port=${standby.port},${primary.port}`;
+  await withConnection(patientConfig({ url }), NO_LIMITS, (client) => client.query('SELECT 1'));
+  expect(primary.statements.at(-1)).toMatchObject({ text: 'SELECT 1' });
+  expect(standby.statements.map(({ text }) => text)).not.toContain('SELECT 1');
+});
+
+it('a connection is closed at once if its work fails, whatever it has not read', async () => {
+  const server = await startIn('primary');
+  const failing = withConnection(patientConfig({ url: server.url }), NO_LIMITS, () =>
+    Promise.reject(new Error('the reason')),
+  );
+  await expect(failing).rejects.toThrow('the reason');
+  await server.connections[0]!.closed;
+});
+
+it('the end of a connection is waited for, but only a second: a frozen server never closes its side', async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+  try {
+    const states: string[] = [];
+    const closing = Promise.withResolvers<void>();
+    const closed = untilClosed(closing.promise).then(() => states.push('closed'));
+    void untilClosed(new Promise(() => undefined)).then(() => states.push('frozen'));
+    await settled();
+    expect(states).toEqual([]);
+    closing.resolve();
+    await closed;
+    jest.advanceTimersByTime(999);
+    await settled();
+    expect(states).toEqual(['closed']);
+    jest.advanceTimersByTime(1);
+    await settled();
+    expect(states).toEqual(['closed', 'frozen']);
+  } finally {
+    jest.useRealTimers();
+  }
+});
