@@ -117,7 +117,7 @@ describe('the keys of an issuer', () => {
     await findKey();
     issuer.documents[KEYS] = { keys: [] };
     await advance(1000);
-    await expect(findUnknown()).rejects.toMatchObject(UNAVAILABLE);
+    await expect(findUnknown()).rejects.toMatchObject(because('The issuer has no keys'));
   });
 
   it('decide about a token that no key, or more than one, can have signed', async () => {

@@ -112,6 +112,15 @@ describe('the server', () => {
     jest.useRealTimers();
   });
 
+  it('sends an Error on a connection on which nothing happens, before it closes it', async () => {
+    const accepted = once(adapter.getHttpServer(), 'connection');
+    const client = await openConnection(port);
+    const [socket] = (await accepted) as [Socket];
+    // What Node does when the time is over.
+    socket.emit('timeout');
+    expect(await readUnchecked(client)).toMatchObject([{ status: 408 }]);
+  });
+
   it('joins repeated header fields, so that Node does not choose one of them', async () => {
     let authorization: string | undefined;
     adapter.getHttpServer().prependListener('request', ({ headers }: Request) => {

@@ -1,8 +1,11 @@
+import type { IncomingMessage } from 'node:http';
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { usePlantsDatabase } from '../../test/plants/plants-database.js';
+import { startCollector } from '../../test/setup/http/collector.js';
 import { ErrorCode } from '../errors/error-codes.js';
+import { startRequestSpan, startTracing, withRequestSpan } from '../tracing/tracing.js';
 import { BatchLimitsService } from './batch-limits.service.js';
 import type { NewPlant } from './dto/plant.js';
 import { PlantsRepository } from './plants.repository.js';
@@ -149,6 +152,35 @@ describe('creating plants', () => {
     } finally {
       find.mockRestore();
     }
+  });
+
+  it('shows in the trace of a request how long its plant waited, and the statement of its batch', async () => {
+    const collector = await startCollector();
+    const stop = await startTracing(collector.url, pino({ enabled: false }));
+    const request = { method: 'POST', headers: {} } as IncomingMessage;
+    await new Promise((resolve) => {
+      withRequestSpan(startRequestSpan(request), () => resolve(create({ id: 1n, name: 'a' })));
+    });
+    await stop();
+    await collector.close();
+    expect(collector.spans).toMatchObject([
+      {
+        name: 'postgres',
+        attributes: [
+          {
+            key: 'db.query.text',
+            value: { stringValue: expect.stringContaining('INSERT INTO plants') as unknown },
+          },
+        ],
+      },
+      { name: 'store', attributes: [] },
+    ]);
+  });
+
+  it('has no plants in its queue when all are stored, as its metric says', async () => {
+    await create({ id: 1n, name: 'a' });
+    const { values } = await registry.getSingleMetric('plant_store_batch_waiting')!.get();
+    expect(values).toEqual([{ value: 0, labels: {} }]);
   });
 
   it('neither acknowledges nor refuses a plant whose row disappears meanwhile', async () => {
