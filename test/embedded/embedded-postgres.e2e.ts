@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync, globSync, lstatSync } from 'node:fs';
-import { appendFile, chmod, cp, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -74,15 +74,6 @@ const post = async (service: Command, id: number) =>
 const expectStored = async (service: Command, id: number) =>
   expect(await isStored(await urlOf(service), await tokenOf(service), id)).toBe(true);
 
-it('is durable', async () => {
-  await open(openDatabase(configOf(), silent));
-  const client = await connect();
-  for (const name of ['fsync', 'full_page_writes', 'synchronous_commit', 'data_checksums']) {
-    const { rows } = await client.query<Record<string, string>>(`SHOW ${name}`);
-    expect(rows).toEqual([{ [name]: 'on' }]);
-  }
-});
-
 it('a command makes a database only for what it creates, and says so', async () => {
   const token = (...args: string[]) =>
     runInProcess(['token', ...args], { DATA_DIR: dataDir, DATBASE_URL: 'postgres://db/plants' });
@@ -103,12 +94,6 @@ it('a command makes a database only for what it creates, and says so', async () 
 });
 
 describe('the folder', () => {
-  it('is all that leads to it: it listens on no address', async () => {
-    await open(openDatabase(configOf(), silent));
-    const { rows } = await (await connect()).query('SHOW listen_addresses');
-    expect(rows).toEqual([{ listen_addresses: '' }]);
-  });
-
   it('may have a path that is too long for a socket', async () => {
     const longDir = join(dataDir, 'a', 'x'.repeat(120));
     const temporary = join(dataDir, 'tmp');
@@ -132,35 +117,42 @@ describe('the folder', () => {
     expect(existsSync(left)).toBe(false);
     await connect();
   });
+});
 
-  const closeAndReopen = async (meanwhile: (postgres: string) => Promise<unknown>) => {
-    const first = await openDatabase(configOf(), silent);
-    const postgres = join(dataDir, 'postgres');
-    await cp(join(postgres, 'postmaster.pid'), join(dataDir, 'postmaster.pid'));
+describe('a folder that was open before', () => {
+  let usedDir: string;
+  let pidFile: string;
+
+  beforeAll(async () => {
+    usedDir = await makeDataDir();
+    const first = await openDatabase({ ...configOf(), dataDir: usedDir }, silent);
+    pidFile = await readFile(join(usedDir, 'postgres/postmaster.pid'), 'utf8');
     await first.close();
-    await meanwhile(postgres);
-    await open(openDatabase(configOf(), silent));
-    await connect();
+  });
+  afterAll(() => removeDataDir(usedDir));
+
+  const changeAndOpen = async (change: (postgres: string) => Promise<unknown>) => {
+    await change(join(usedDir, 'postgres'));
+    await open(openDatabase({ ...configOf(), dataDir: usedDir }, silent));
+    await connect('postgres', usedDir);
   };
 
-  it('starts although a killed container left the number of a process that is another program by now', () =>
-    closeAndReopen(async (postgres) => {
-      const text = await readFile(join(dataDir, 'postmaster.pid'), 'utf8');
-      const other = text.replace(/^\d+/, String(process.pid));
-      await writeFile(join(postgres, 'postmaster.pid'), other);
-    }));
+  it('opens although a killed container left the number of a process that is another program by now', () =>
+    changeAndOpen((postgres) =>
+      writeFile(join(postgres, 'postmaster.pid'), pidFile.replace(/^\d+/, String(process.pid))),
+    ));
 
   it.each(['', '0\n', 'garbage\n'])(
-    'starts although a full disk left %j in postmaster.pid, and a kill the lock of a socket',
+    'opens although a full disk left %j in postmaster.pid, and a kill the lock of a socket',
     (text) =>
-      closeAndReopen(async (postgres) => {
+      changeAndOpen(async (postgres) => {
         await writeFile(join(postgres, 'postmaster.pid'), text);
         await writeFile(join(postgres, '.s.PGSQL.5432.lock'), `${process.pid}\n`);
       }),
   );
 
-  it('starts although its messages were sent to a file', () =>
-    closeAndReopen((postgres) =>
+  it('opens although its messages were sent to a file', () =>
+    changeAndOpen((postgres) =>
       appendFile(
         join(postgres, 'postgresql.conf'),
         "logging_collector = on\nlog_destination = 'jsonlog'\n",
@@ -169,7 +161,7 @@ describe('the folder', () => {
 
   // Only root runs Postgres as another user.
   (process.getuid!() === 0 ? it : it.skip)('may be a copy that root restored', () =>
-    closeAndReopen((postgres) => promisify(execFile)('chown', ['-R', 'root', postgres])),
+    changeAndOpen((postgres) => promisify(execFile)('chown', ['-R', 'root', postgres])),
   );
 });
 
@@ -211,6 +203,19 @@ describe('the embedded Postgres of a service', () => {
     const paths = [ownDataDir, ...names.map((path) => join(ownDataDir, path))];
     expect(paths.length).toBeGreaterThan(900);
     expect(paths.filter((path) => (modeOf(path) & 0o077) !== 0)).toEqual([]);
+  });
+
+  it('is durable', async () => {
+    const client = await connect('postgres', ownDataDir);
+    for (const name of ['fsync', 'full_page_writes', 'synchronous_commit', 'data_checksums']) {
+      const { rows } = await client.query<Record<string, string>>(`SHOW ${name}`);
+      expect(rows).toEqual([{ [name]: 'on' }]);
+    }
+  });
+
+  it('is reached through its folder only: it listens on no address', async () => {
+    const { rows } = await (await connect('postgres', ownDataDir)).query('SHOW listen_addresses');
+    expect(rows).toEqual([{ listen_addresses: '' }]);
   });
 
   it('is not changed by the variables for clients of Postgres', async () => {
