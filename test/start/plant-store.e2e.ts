@@ -301,6 +301,37 @@ describe('./plant-store', () => {
     }
   });
 
+  it.each([
+    ['links it for all scripts', ['.bin']],
+    ['finds it where it cannot make a link', []],
+  ])(
+    'runs the pinned Node that npm 10 has installed without a link, and %s',
+    async (_how, made) => {
+      const bare = await copyProject(['dist']);
+      const modules = join(bare, 'node_modules');
+      await rm(modules);
+      for (const name of ['wrong', 'node_modules/node-of-this-system/bin']) {
+        await mkdir(join(bare, name), { recursive: true });
+      }
+      for (const name of made) await mkdir(join(modules, name));
+      await symlink(join(ROOT, 'node_modules/commander'), join(modules, 'commander'));
+      const program = (text: string) => [`#!/bin/sh\n${text}\n`, { mode: 0o755 }] as const;
+      await writeFile(join(bare, 'wrong/node'), ...program('echo wrong'));
+      const pinned = join(modules, 'node-of-this-system/bin/node');
+      await writeFile(pinned, ...program(`exec '${process.execPath}' "$@"`));
+      const path = `${join(bare, 'wrong')}:${process.env['PATH']}`;
+      const help = runProgram(join(bare, 'plant-store'), ['--help'], { PATH: path });
+      expect(await finished(help)).toMatchObject({
+        exitCode: 0,
+        stdout: expect.stringMatching(/^Usage: \.\/plant-store /),
+      });
+      for (const name of made) {
+        expect(await realpath(join(modules, name, 'node'))).toBe(await realpath(pinned));
+      }
+      await rm(bare, { recursive: true });
+    },
+  );
+
   describe('with sources', () => {
     let folder: string;
 
