@@ -73,7 +73,7 @@ describe('access tokens', () => {
       expect(await tokens.find(token)).toMatchObject({ expiresAt: undefined });
     });
 
-    it('have no times that have not come, or never come', async () => {
+    it('have null for an expiry of infinity, and for what has not happened', async () => {
       await create('shed');
       await query("UPDATE access_tokens SET expires_at = 'infinity'");
       expect(await tokens.list()).toMatchObject([

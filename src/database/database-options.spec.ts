@@ -40,15 +40,10 @@ describe('the options for migrations', () => {
       synchronize: false,
       installExtensions: false,
       logging: false,
-      // It writes nothing to standard output.
+      // This logger writes nothing to standard output.
       logger: 'debug',
     });
     expect((migrations as { name: string }[]).map(({ name }) => name)).toEqual(MIGRATION_NAMES);
-  });
-
-  it('of the service keep a connection that is idle from being dropped on its way', () => {
-    const options = timedOptions(patientConfig({ url: 'postgres://a/plants' }));
-    expect(options.extra).toMatchObject({ keepAlive: true });
   });
 
   it('use the client of pg for one server, and one that finds the primary for several', () => {
@@ -58,6 +53,11 @@ describe('the options for migrations', () => {
     };
     expect(new PrimaryClient()).toBeInstanceOf(Client);
   });
+});
+
+it('the options of the service keep a connection that is idle from being dropped on its way', () => {
+  const options = timedOptions(patientConfig({ url: 'postgres://a/plants' }));
+  expect(options.extra).toMatchObject({ keepAlive: true });
 });
 
 describe('the time limits of the server', () => {
@@ -72,8 +72,9 @@ describe('the time limits of the server', () => {
     );
   };
 
-  it('are those of the database for no statement of a migration', async () => {
+  it('do not apply to migrations, whatever the database sets', async () => {
     await database.set('statement_timeout', '1234');
+    await database.set('lock_timeout', '1234');
     expect(await limitsOf(databaseOptions)).toEqual([{ statement: '0', lock: '0' }]);
   });
 

@@ -111,7 +111,7 @@ describe('a data folder that is open', () => {
     async (openAgain) => {
       const command = await open(joinDatabase(configOf()));
       const waiting = openAgain(configOf(), silent);
-      // It has tried as often as this one, at least.
+      // Both have tried once, in this order, when the second one gives up.
       await expect(openAgain(configOf(0), silent)).rejects.toBeInstanceOf(DataDirInUseError);
       await command.close();
       await open(waiting);

@@ -53,11 +53,13 @@ describe('a session', () => {
     ]);
   });
 
-  it('of the server itself has our settings once for all its transactions', async () => {
-    const dataSource = await open(database.url);
-    const client = await poolOf(dataSource).connect();
-    expect(localSettingsOf(client)).toBeUndefined();
-    client.release();
+  it('without a pooler has our settings once for all its transactions', async () => {
+    const client = await poolOf(await open(database.url)).connect();
+    try {
+      expect(localSettingsOf(client)).toBeUndefined();
+    } finally {
+      client.release();
+    }
   });
 
   it('waits for what its database wants it to wait for, if that is more', async () => {

@@ -2,6 +2,7 @@ import { beforeEach, expect, it } from '@jest/globals';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { patientConfig } from '../../test/setup/database/patient.js';
 import { UnitDatabase } from '../../test/setup/database/unit-database.js';
+import { until } from '../../test/setup/time/until.js';
 import { withRepository } from './with-repository.js';
 
 @Entity('things')
@@ -40,5 +41,5 @@ it('the connections of an action that fails are closed, too', async () => {
   });
   await expect(failing).rejects.toThrow('the reason');
   // The server may notice the end of a connection a little later.
-  while ((await connections()).length > 0);
+  await until(async () => (await connections()).length === 0);
 });

@@ -46,7 +46,7 @@ it.each([
     ErrorCode.shuttingDown,
     'This instance of the service is shutting down. Send the request again on a new connection.',
   ],
-])('an error of several features: %s', (error, code, message) => {
+])('a client gets a number, and a sentence that says what to do: %s', (error, code, message) => {
   expect(error).toMatchObject({ name: 'ServiceError', code, message });
 });
 

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { usePlantsDatabase } from '../../test/plants/plants-database.js';
-import { startCollector } from '../../test/setup/http/collector.js';
+import { startCollector, type Collector } from '../../test/setup/http/collector.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { startRequestSpan, startTracing, withRequestSpan } from '../tracing/tracing.js';
 import { BatchLimitsService } from './batch-limits.service.js';
 import type { NewPlant } from './dto/plant.js';
-import { PlantsRepository } from './plants.repository.js';
 import { PlantsService } from './plants.service.js';
 
 const REFUSED: unknown = expect.objectContaining({ code: ErrorCode.idTaken });
@@ -142,45 +142,66 @@ describe('creating plants', () => {
     ).toEqual([{ name: 'a' }, { name: 'c' }, REFUSED, { name: 'b' }]);
   });
 
-  it('asks only for stored plants whose ids are taken', async () => {
-    const find = jest.spyOn(PlantsRepository.prototype, 'find');
-    try {
-      await create({ id: 1n, name: 'a' }, { id: 1n, name: 'a' });
-      expect(find.mock.calls).toEqual([]);
-      await create({ id: 1n, name: 'a' }, { id: 2n, name: 'b' });
-      expect(find.mock.calls).toEqual([[[1n]]]);
-    } finally {
-      find.mockRestore();
-    }
+  it('has in its metric how many plants wait', async () => {
+    const waiting = async () => {
+      const { values } = await registry.getSingleMetric('plant_store_batch_waiting')!.get();
+      return values[0]!.value;
+    };
+    const created = create({ id: 1n, name: 'a' }, { id: 2n, name: 'b' });
+    expect(await waiting()).toBe(2);
+    await created;
+    expect(await waiting()).toBe(0);
   });
 
-  it('shows in the trace of a request how long its plant waited, and the statement of its batch', async () => {
-    const collector = await startCollector();
-    const stop = await startTracing(collector.url, pino({ enabled: false }));
-    const request = { method: 'POST', headers: {} } as IncomingMessage;
-    await new Promise((resolve) => {
-      withRequestSpan(startRequestSpan(request), () => resolve(create({ id: 1n, name: 'a' })));
+  describe('in a trace', () => {
+    const resources = useResources();
+    let collector: Collector;
+    let stop: () => Promise<void>;
+
+    beforeEach(async () => {
+      collector = await startCollector();
+      resources.defer(() => collector.close());
+      stop = await startTracing(collector.url, pino({ enabled: false }));
+      resources.defer(() => stop());
     });
-    await stop();
-    await collector.close();
-    expect(collector.spans).toMatchObject([
-      {
-        name: 'postgres',
+
+    /** Creates plants in one request. */
+    async function createTraced(...plants: NewPlant[]): Promise<void> {
+      const span = startRequestSpan({ method: 'POST', headers: {} } as IncomingMessage)!;
+      await new Promise((resolve) => {
+        withRequestSpan(span, () => resolve(create(...plants)));
+      });
+      span.end();
+    }
+
+    it('is a span from the request of a plant to the statement of its batch', async () => {
+      await createTraced({ id: 1n, name: 'a' });
+      await stop();
+      const [request, store, postgres] = ['POST', 'store', 'postgres'].map((name) =>
+        collector.spans.find((span) => span.name === name)!,
+      );
+      expect(store).toMatchObject({ parentSpanId: request!.spanId, attributes: [] });
+      expect(postgres).toMatchObject({
+        parentSpanId: store!.spanId,
         attributes: [
           {
             key: 'db.query.text',
             value: { stringValue: expect.stringContaining('INSERT INTO plants') as unknown },
           },
         ],
-      },
-      { name: 'store', attributes: [] },
-    ]);
-  });
+      });
+    });
 
-  it('has no plants in its queue when all are stored, as its metric says', async () => {
-    await create({ id: 1n, name: 'a' });
-    const { values } = await registry.getSingleMetric('plant_store_batch_waiting')!.get();
-    expect(values).toEqual([{ value: 0, labels: {} }]);
+    it('is a second statement only where an id is taken', async () => {
+      const statements = () => collector.spans.filter(({ name }) => name === 'postgres').length;
+      await createTraced({ id: 1n, name: 'a' }, { id: 1n, name: 'a' });
+      await stop();
+      expect(statements()).toBe(1);
+      stop = await startTracing(collector.url, pino({ enabled: false }));
+      await createTraced({ id: 1n, name: 'a' }, { id: 2n, name: 'b' });
+      await stop();
+      expect(statements()).toBe(1 + 2);
+    });
   });
 
   it('neither acknowledges nor refuses a plant whose row disappears meanwhile', async () => {

@@ -126,15 +126,19 @@ describe('a folder that was open before', () => {
   beforeAll(async () => {
     usedDir = await makeDataDir();
     const first = await openDatabase({ ...configOf(), dataDir: usedDir }, silent);
-    pidFile = await readFile(join(usedDir, 'postgres/postmaster.pid'), 'utf8');
-    await first.close();
+    try {
+      pidFile = await readFile(join(usedDir, 'postgres/postmaster.pid'), 'utf8');
+    } finally {
+      await first.close();
+    }
   });
   afterAll(() => removeDataDir(usedDir));
 
   const changeAndOpen = async (change: (postgres: string) => Promise<unknown>) => {
-    await change(join(usedDir, 'postgres'));
-    await open(openDatabase({ ...configOf(), dataDir: usedDir }, silent));
-    await connect('postgres', usedDir);
+    await promisify(execFile)('cp', ['-a', join(usedDir, 'postgres'), dataDir]);
+    await change(join(dataDir, 'postgres'));
+    await open(openDatabase(configOf(), silent));
+    await connect();
   };
 
   it('opens although a killed container left the number of a process that is another program by now', () =>

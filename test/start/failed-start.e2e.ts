@@ -283,14 +283,17 @@ describe('a start that cannot succeed', () => {
     await rm(dir, { recursive: true });
   });
 
-  it('a .env with a # in a value in quotes: the value is read whole', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
-    await writeFile(join(dir, '.env'), 'DATA_DIR="/dev/null/a#b"\n');
-    const command = attempt([CLI, 'token', 'list'], {}, dir);
-    expect(await command.exit()).toBe(1);
-    expect(command.stderr).toMatch(/^There is no database in \/dev\/null\/a#b\. /);
-    await rm(dir, { recursive: true });
-  });
+  it.each(['"', "'", '`'])(
+    'a .env with a # in a value in quotes: the value is read whole (%s)',
+    async (quote) => {
+      const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+      await writeFile(join(dir, '.env'), `DATA_DIR=${quote}/dev/null/a#b${quote}\n`);
+      const command = attempt([CLI, 'token', 'list'], {}, dir);
+      expect(await command.exit()).toBe(1);
+      expect(command.stderr).toMatch(/^There is no database in \/dev\/null\/a#b\. /);
+      await rm(dir, { recursive: true });
+    },
+  );
 });
 
 describe('a start on a database that stays unusable', () => {
