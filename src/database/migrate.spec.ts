@@ -170,16 +170,9 @@ describe('migrations of a database', () => {
 
   it('are undone one after the other, and leave no table of theirs', async () => {
     const dataSource = await database.openWithSchema([]);
-    const tables = async () =>
-      (
-        await database.query<{ name: string }>(
-          "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY name",
-        )
-      ).map(({ name }) => name);
-    expect(await tables()).toEqual(['access_tokens', 'migrations', 'plants']);
-    await dataSource.undoLastMigration();
-    expect(await tables()).toEqual(['migrations', 'plants']);
-    await dataSource.undoLastMigration();
-    expect(await tables()).toEqual(['migrations']);
+    for (const _migration of dataSource.migrations) await dataSource.undoLastMigration();
+    expect(
+      await database.query("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'"),
+    ).toEqual([{ name: 'migrations' }]);
   });
 });
