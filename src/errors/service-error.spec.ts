@@ -14,40 +14,44 @@ import {
 const AGAIN = 'Send the request again in a moment.';
 
 it.each([
-  [invalidHttp(), ErrorCode.badRequest, 'The request is not valid HTTP.'],
+  [() => invalidHttp(), ErrorCode.badRequest, 'The request is not valid HTTP.'],
   [
-    tokenMissing(),
+    () => tokenMissing(),
     ErrorCode.tokenMissing,
     'A bearer token is needed: send the header Authorization: Bearer <token>.',
   ],
-  [tokenInvalid(), ErrorCode.tokenInvalid, 'The bearer token is not valid, or no longer valid.'],
   [
-    new TooManyAttemptsError(7),
+    () => tokenInvalid(),
+    ErrorCode.tokenInvalid,
+    'The bearer token is not valid, or no longer valid.',
+  ],
+  [
+    () => new TooManyAttemptsError(7),
     ErrorCode.tooManyAttempts,
     'Too many tokens from your address were not valid. Send the request again in 7 seconds.',
   ],
   [
-    internal(),
+    () => internal(),
     ErrorCode.internal,
     'The service failed to handle this request. The fault is ours; trying again later is safe.',
   ],
   [
-    issuerUnavailable(),
+    () => issuerUnavailable(),
     ErrorCode.issuerUnavailable,
     `The token cannot be checked now, because the identity provider does not respond. ${AGAIN}`,
   ],
   [
-    overloaded(),
+    () => overloaded(),
     ErrorCode.overloaded,
     `The service has more work waiting than it accepts. ${AGAIN}`,
   ],
   [
-    shuttingDown(),
+    () => shuttingDown(),
     ErrorCode.shuttingDown,
     'This instance of the service is shutting down. Send the request again on a new connection.',
   ],
-])('a client gets a number, and a sentence that says what to do: %s', (error, code, message) => {
-  expect(error).toMatchObject({ name: 'ServiceError', code, message });
+])('%s gives a client a number, and a sentence that says what to do', (make, code, message) => {
+  expect(make()).toMatchObject({ name: 'ServiceError', code, message });
 });
 
 it('a client that sent too many tokens learns when to send the next one', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { Expose } from 'class-transformer';
 import { ValidateBy } from 'class-validator';
 import { ErrorCode } from '../errors/error-codes.js';
 import type { JsonValue } from './exact-json.js';
@@ -37,6 +38,15 @@ describe('validate', () => {
       'name',
       'tag',
     ]);
+  });
+
+  it('takes fields by their names, whatever decorators of class-transformer say', () => {
+    class Renamed {
+      @isText
+      @Expose({ name: 'label' })
+      name: string;
+    }
+    expect(validate({ name: 'a', label: 'b' }, Renamed)).toEqual({ name: 'a' });
   });
 
   it.each<[string, JsonValue]>([
