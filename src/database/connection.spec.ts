@@ -1,6 +1,7 @@
 import { expect, it, jest } from '@jest/globals';
 import { patientConfig } from '../../test/setup/database/patient.js';
-import { openScriptedPostgres } from '../../test/setup/database/scripted-postgres.js';
+import { holdTimers } from '../../test/setup/database/scripted-pool.js';
+import { openScriptedPostgres, stateOf } from '../../test/setup/database/scripted-postgres.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { untilClosed, withConnection } from './connection.js';
@@ -9,16 +10,12 @@ const resources = useResources();
 
 const NO_LIMITS = { statement: 0, lock: 0 };
 
-const startIn = (mode: 'primary' | 'standby') =>
-  openScriptedPostgres(resources, {
-    run: ({ text }) =>
-      text === 'SHOW transaction_read_only'
-        ? { rows: [{ transaction_read_only: mode === 'primary' ? 'off' : 'on' }] }
-        : {},
-  });
+/** Says whether it takes writes. */
+const startIn = (state: { isPrimary: boolean }) =>
+  openScriptedPostgres(resources, { run: (statement) => stateOf(statement, state.isPrimary) });
 
 it('a connection of its own tells the server the name of the service', async () => {
-  const server = await startIn('primary');
+  const server = await startIn({ isPrimary: true });
   await withConnection(patientConfig({ url: server.url }), NO_LIMITS, (client) =>
     client.query('SELECT 1'),
   );
@@ -28,7 +25,10 @@ it('a connection of its own tells the server the name of the service', async () 
 });
 
 it('a connection of its own leads to the primary in a list of hosts', async () => {
-  const [standby, primary] = [await startIn('standby'), await startIn('primary')];
+  const [standby, primary] = [
+    await startIn({ isPrimary: false }),
+    await startIn({ isPrimary: true }),
+  ];
   const url = `postgres:///plants?host=${standby.host},${primary.host}&port=${standby.port},${primary.port}`;
   await withConnection(patientConfig({ url }), NO_LIMITS, (client) => client.query('SELECT 1'));
   expect(primary.statements.at(-1)).toMatchObject({ text: 'SELECT 1' });
@@ -46,7 +46,7 @@ it('a connection is closed at once if its work fails, although a statement has n
 });
 
 it('the end of a connection is waited for, but only a second: a frozen server never closes its side', async () => {
-  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+  holdTimers();
   try {
     const states: string[] = [];
     const closing = Promise.withResolvers<void>();

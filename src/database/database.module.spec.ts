@@ -5,7 +5,7 @@ import { getRepositoryToken, TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource, Entity, PrimaryColumn, type Repository } from 'typeorm';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { PATIENT } from '../../test/setup/database/patient.js';
-import { openScriptedPostgres } from '../../test/setup/database/scripted-postgres.js';
+import { openScriptedPostgres, stateOf } from '../../test/setup/database/scripted-postgres.js';
 import { readConfig } from '../config/config.js';
 import { DatabaseModule } from './database.module.js';
 
@@ -13,12 +13,7 @@ const resources = useResources();
 
 /** Says whether it takes writes. */
 const startIn = (state: { isPrimary: boolean }) =>
-  openScriptedPostgres(resources, {
-    run: ({ text }) =>
-      text === 'SHOW transaction_read_only'
-        ? { rows: [{ transaction_read_only: state.isPrimary ? 'off' : 'on' }] }
-        : {},
-  });
+  openScriptedPostgres(resources, { run: (statement) => stateOf(statement, state.isPrimary) });
 
 @Entity('things')
 class Thing {

@@ -5,8 +5,8 @@ import { holdTimers } from '../../test/setup/database/scripted-pool.js';
 import {
   openScriptedPostgres,
   type Script,
+  stateOf,
   type ScriptedPostgres,
-  type Statement,
 } from '../../test/setup/database/scripted-postgres.js';
 import { isUnavailable } from './postgres-errors.js';
 import { primaryClient } from './primary-client.js';
@@ -27,11 +27,6 @@ describe('primaryClient', () => {
   function startIn(state: { isPrimary: boolean }): Promise<ScriptedPostgres> {
     return start({ run: (statement) => stateOf(statement, state.isPrimary) });
   }
-
-  const stateOf = ({ text }: Statement, isPrimary: boolean) =>
-    text === 'SHOW transaction_read_only'
-      ? { rows: [{ transaction_read_only: isPrimary ? 'off' : 'on' }] }
-      : {};
 
   type PrimaryClient = new (config: ClientConfig) => Client;
 

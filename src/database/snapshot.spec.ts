@@ -90,12 +90,7 @@ describe('a snapshot', () => {
       }
     });
     await expect(reading).rejects.toThrow('The disk is full');
-    await until(async () => {
-      const sessions = await database.query(
-        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'plant-store'",
-      );
-      return sessions.length === 0;
-    });
+    await until(async () => (await database.serviceSessions()).length === 0);
   });
 
   it('is not waited for without an end when the database sends no rows', async () => {

@@ -30,16 +30,12 @@ it('an action gets the rows of an entity, and its result is returned', async () 
 });
 
 it('the connections of an action that fails are closed, too', async () => {
-  const connections = () =>
-    database.query(
-      "SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'plant-store'",
-    );
   const failing = withRepository(config(), Thing, async (things) => {
     await things.find();
-    expect(await connections()).toHaveLength(1);
+    expect(await database.serviceSessions()).toHaveLength(1);
     throw new Error('the reason');
   });
   await expect(failing).rejects.toThrow('the reason');
   // The server may notice the end of a connection a little later.
-  await until(async () => (await connections()).length === 0);
+  await until(async () => (await database.serviceSessions()).length === 0);
 });

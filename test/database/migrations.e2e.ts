@@ -56,7 +56,9 @@ describe('migrations', () => {
     await prepare(config.url);
     await database.query('CREATE SCHEMA other');
     await database.set('search_path', 'other');
-    await expect(prepare(config.url)).rejects.toThrow('its search_path leads to the schema other');
+    await expect(prepare(config.url)).rejects.toThrow(
+      /cannot be used: its search_path leads to the schema other, but the tables of a Plant Store are in the schema public\. Set search_path to that one; .+ \?options=-c%20search_path%3Dother /,
+    );
     expect(await database.query(`SELECT to_regclass('other.plants') AS plants`)).toEqual([
       { plants: null },
     ]);

@@ -277,10 +277,10 @@ describeOnLinux('several workers', () => {
     }
   });
 
-  it('are replaced after a longer delay if they cannot start, log why, and recover with the database', async () => {
+  it('are replaced after longer and longer delays, log why they cannot start, and recover with the database', async () => {
     proxy.cut();
     for (const worker of await childrenOf(service.pid)) process.kill(worker, 'SIGKILL');
-    await service.command.waitFor(/Worker \d ended \(exit code 1\): .+; it is replaced in 200 ms/);
+    await service.command.waitFor(/Worker \d ended \(exit code 1\): .+; it is replaced in 400 ms/);
     proxy.restore();
     await service.command.waitFor(/(listens again[^]*){3}/);
     sockets = await connectToBoth(service);

@@ -146,3 +146,9 @@ export async function openScriptedPostgres(
   resources.defer(() => server.close());
   return server;
 }
+
+/** What a server replies to a client that looks for the primary. */
+export const stateOf = ({ text }: Statement, isPrimary: boolean): Reply =>
+  text === 'SHOW transaction_read_only'
+    ? { rows: [{ transaction_read_only: isPrimary ? 'off' : 'on' }] }
+    : {};

@@ -34,6 +34,13 @@ export class UnitDatabase {
   /** Runs statements on a connection of the test. */
   query: TestDatabase['query'] = (sql, parameters) => this.database!.query(sql, parameters);
 
+  /** The sessions of the service: those of a test have another name. */
+  serviceSessions(): Promise<object[]> {
+    return this.query(
+      "SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'plant-store'",
+    );
+  }
+
   /** Changes a setting of all sessions that begin from now on. */
   set(name: string, value: string): Promise<void> {
     return this.database!.set(name, value);
