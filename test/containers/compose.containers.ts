@@ -47,6 +47,20 @@ async function checkHealth(): Promise<void> {
   }
 }
 
+/**
+ * Podman's name server answers nobody for some seconds while a container comes or goes, which is longer than a request waits for
+ * a new connection: the replicas find Postgres without it. The instance that runs already has found it by its name.
+ */
+async function nameDatabase(): Promise<void> {
+  const container = (await compose('ps', '--quiet', 'postgres')).trim();
+  const addresses = '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}';
+  const address = await engine('inspect', '--format', addresses, container);
+  const path = join(folder, 'docker-compose.yml');
+  const replica = '  plant-store-replica:\n';
+  const hosts = `${replica}    extra_hosts: ['postgres:${address}']\n`;
+  await writeFile(path, (await readFile(path, 'utf8')).replace(replica, hosts));
+}
+
 /** @returns the address at which Compose opened a port of a service */
 async function addressOf(service: string, port: number): Promise<string> {
   return `http://${(await compose('port', service, String(port))).trim()}`;
@@ -79,6 +93,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'deploy/prometheus/metrics_token'), metricsToken, { mode: 0o644 });
   await compose('up', '--no-build', '--detach', 'plant-store');
   one = await addressOf('plant-store', 3000);
+  if (isPodman) await nameDatabase();
 });
 afterAll(async () => {
   try {
