@@ -1,7 +1,9 @@
 /** The direction of imports, as docs/architecture.md draws it. */
 const modules = 'plants|auth|health|metrics';
 
-const programs = '^src/(main|cli|cluster/worker|database/data-source)\\.ts$';
+const entryPoints = '^src/(main|cli|cluster/worker)\\.ts$';
+
+const programs = `${entryPoints}|^src/database/data-source\\.ts$`;
 
 module.exports = {
   forbidden: [
@@ -60,7 +62,19 @@ module.exports = {
       name: 'nothing-imports-the-entry-points',
       severity: 'error',
       from: { path: '^src/' },
-      to: { path: '^src/(main|cli|cluster/worker)\\.ts$' },
+      to: { path: entryPoints },
+    },
+    {
+      name: 'entry-points-load-the-rest-when-the-flags-are-set',
+      comment:
+        'V8 compiles static imports before v8-flags.ts runs, and uses that code in no other process. Use import().',
+      severity: 'error',
+      from: { path: entryPoints },
+      to: {
+        path: '^src/',
+        pathNot: '^src/(node-version|v8-flags|output-errors|signals)\\.ts$',
+        dynamic: false,
+      },
     },
     {
       name: 'only-entry-points-build-the-app',
@@ -125,6 +139,14 @@ module.exports = {
       severity: 'error',
       from: { path: programs },
       to: { path: '^src/.*\\.ts$', pathNot: `\\.spec\\.ts$|${programs}`, reachable: false },
+    },
+  ],
+  required: [
+    {
+      name: 'entry-points-set-the-flags-of-v8',
+      severity: 'error',
+      module: { path: entryPoints },
+      to: { path: '^src/v8-flags\\.ts$' },
     },
   ],
   options: {

@@ -1,4 +1,5 @@
 import './node-version.js';
+import './v8-flags.js';
 // For messages and help. A result that cannot be written is an error: see writeResult.
 import './output-errors.js';
 import './signals.js';

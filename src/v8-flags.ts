@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 
-// Imported before the modules of the service, so that the flags are set before they run.
+// Imported before the modules of the service, so that the flags are set before V8 compiles them. Every program has the same ones:
+// V8 uses the code that it compiled for an earlier process only under the flags of that process.
 
 /**
  * By default, the heap grows to several times the size of the objects in use before a full garbage collection. A

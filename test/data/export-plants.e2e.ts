@@ -15,7 +15,7 @@ import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
 import { postPlant } from '../setup/http/post-plant.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
-import { ROOT, runCommand, runProgram } from '../setup/service/command.js';
+import { NODE, ROOT, runCommand, runProgram } from '../setup/service/command.js';
 import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
 import { queryOnce } from '../setup/database/query-once.js';
 import type { StoredPlant } from '../setup/database/stored-plants.js';
@@ -45,7 +45,7 @@ const LOADED: StoredPlant[] = [
 const MANY = 20_000;
 
 /** The command, in a shell. */
-const CLI = `'${process.execPath}' '${join(ROOT, 'dist/cli.js')}'`;
+const CLI = [...NODE, join(ROOT, 'dist/cli.js')].map((word) => `'${word}'`).join(' ');
 
 const HEADER = PLANT_FIELDS.join();
 

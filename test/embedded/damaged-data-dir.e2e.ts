@@ -19,7 +19,7 @@ import { archiveIn, findPostgresPackage } from '../../src/database/embedded/post
 import { mountSmallDisk, type SmallDisk } from '../setup/service/disk.js';
 import { attempt, attemptProgram, endAttempts, reasonOf } from '../setup/service/attempts.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { ROOT } from '../setup/service/command.js';
+import { NODE, ROOT } from '../setup/service/command.js';
 import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
 
 const CLI = 'dist/cli.js';
@@ -130,7 +130,7 @@ describe('a data folder that cannot be used', () => {
   // The rights of files do not restrict the superuser.
   const asAnotherUser = user === 0 ? ['setpriv', '--reuid=65534', '--clear-groups'] : [];
   const startAsAnotherUser = (dataDir: string, ...words: string[]) => {
-    const [program, ...args] = [...asAnotherUser, process.execPath, join(ROOT, CLI), ...words];
+    const [program, ...args] = [...asAnotherUser, ...NODE, join(ROOT, CLI), ...words];
     // Coverage is off, because the other user cannot write to its folder.
     return attemptProgram(program!, args, { DATA_DIR: dataDir, NODE_V8_COVERAGE: '' });
   };
@@ -255,7 +255,7 @@ describe('a data folder that cannot be used', () => {
 
   itAsRoot('root may lack the rights to give a folder away if that is done', async () => {
     expect(await runInProcess(['migrate'], { DATA_DIR: dataDir })).toMatchObject({ exitCode: 0 });
-    const command = ['--bounding-set=-chown,-fowner', process.execPath, join(ROOT, CLI), 'migrate'];
+    const command = ['--bounding-set=-chown,-fowner', ...NODE, join(ROOT, CLI), 'migrate'];
     const migrate = attemptProgram('setpriv', command, { DATA_DIR: dataDir, NODE_V8_COVERAGE: '' });
     expect(await migrate.exit()).toBe(0);
   });
@@ -284,7 +284,7 @@ describe('a data folder that cannot be used', () => {
   itAsRoot('root may not give the database to another user: the message says so', async () => {
     const service = attemptProgram(
       'setpriv',
-      ['--bounding-set=-chown', process.execPath, join(ROOT, CLI), 'migrate'],
+      ['--bounding-set=-chown', ...NODE, join(ROOT, CLI), 'migrate'],
       { DATA_DIR: dataDir, NODE_V8_COVERAGE: '' },
     );
     expect(await service.exit()).toBe(1);
@@ -299,7 +299,7 @@ describe('a data folder that cannot be used', () => {
     async () => {
       const path = join(dataDir, 'new');
       const [program, ...args] = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'] as const;
-      const command = [...args, process.execPath, join(ROOT, CLI), 'migrate'];
+      const command = [...args, ...NODE, join(ROOT, CLI), 'migrate'];
       const service = attemptProgram(program, command, { DATA_DIR: path, NODE_V8_COVERAGE: '' });
       expect(await service.exit()).toBe(1);
       expect(reasonOf(service)).toMatch(

@@ -12,7 +12,7 @@ import { findPostgresPackage } from '../../src/database/embedded/postgres-packag
 import { joinDatabase, openDatabase, type OpenDatabase } from '../../src/database/open-database.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { ROOT, runCommand, runProgram, type Command } from '../setup/service/command.js';
+import { NODE, ROOT, runCommand, runProgram, type Command } from '../setup/service/command.js';
 import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
 import { isStored, postPlant } from '../setup/http/post-plant.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
@@ -176,7 +176,7 @@ describe('the embedded Postgres of a service', () => {
   beforeAll(async () => {
     ownDataDir = await makeDataDir();
     await chmod(ownDataDir, 0o755);
-    const command = ['-c', 'umask 000; exec "$0" "$@"', process.execPath, join(ROOT, MAIN)];
+    const command = ['-c', 'umask 000; exec "$0" "$@"', ...NODE, join(ROOT, MAIN)];
     // Those for clients of Postgres, which must not change anything.
     const variables = {
       PGHOST: '/nowhere',
@@ -377,7 +377,7 @@ it('a Postgres that a person has started in the folder is named, and keeps its f
 (process.geteuid!() === 0 ? it : it.skip)(
   'ends with the service of a root that may not send signals to other users',
   async () => {
-    const command = ['--bounding-set=-kill', process.execPath, join(ROOT, MAIN)];
+    const command = ['--bounding-set=-kill', ...NODE, join(ROOT, MAIN)];
     const service = runProgram('setpriv', command, { DATA_DIR: dataDir, PORT: '0' });
     resources.defer(() => end(service));
     await urlOf(service);

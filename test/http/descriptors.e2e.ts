@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Socket } from 'node:net';
 import { end, urlOf } from '../setup/service/built-service.js';
-import { NODE_FLAGS, ROOT, runProgram, type Command } from '../setup/service/command.js';
+import { NODE, ROOT, runProgram, type Command } from '../setup/service/command.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
 import { openConnection, plantHead, readResponses, sendRaw } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
@@ -25,13 +25,7 @@ describe('a service with few file descriptors', () => {
   const runWith = (limit: number, env: Record<string, string> = {}) =>
     runProgram(
       'sh',
-      [
-        '-c',
-        `ulimit -n ${limit} && exec "$0" "$@"`,
-        process.execPath,
-        ...NODE_FLAGS,
-        join(ROOT, 'dist/main.js'),
-      ],
+      ['-c', `ulimit -n ${limit} && exec "$0" "$@"`, ...NODE, join(ROOT, 'dist/main.js')],
       { PORT: '0', DATABASE_URL: beside.proxy.url, ...METRICS_SETTING, ...env },
     );
 

@@ -7,7 +7,7 @@ import { postPlant } from '../setup/http/post-plant.js';
 import { openConnection, readResponses } from '../setup/http/raw-http.js';
 import { end, stopUnderLoad } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { NODE_FLAGS, ROOT, runBefore, runProgram, type Command } from '../setup/service/command.js';
+import { NODE, ROOT, runBefore, runProgram, type Command } from '../setup/service/command.js';
 import { mountSmallDisk, type SmallDisk } from '../setup/service/disk.js';
 import { isReady } from '../setup/service/is-ready.js';
 import { METRICS_SETTING, metricAt } from '../setup/service/metrics.js';
@@ -55,7 +55,7 @@ async function createToken(env: Record<string, string>): Promise<string> {
 async function start(redirection: string, env: Record<string, string> = {}): Promise<void> {
   const [port] = await findFreePorts(1);
   url = `http://127.0.0.1:${port}`;
-  const program = [process.execPath, ...NODE_FLAGS, join(ROOT, 'dist/main.js')];
+  const program = [...NODE, join(ROOT, 'dist/main.js')];
   service = runProgram('sh', ['-c', `exec "$0" "$@" ${redirection}`, ...program], {
     PORT: String(port),
     DATABASE_URL: database.url,

@@ -21,6 +21,7 @@ import { urlOf } from '../setup/service/built-service.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
 import {
   COMPILE_CACHE,
+  NODE,
   ROOT,
   runBefore,
   runProgram,
@@ -210,7 +211,7 @@ describe('./plant-store', () => {
     const runOn = (node: string, script: string, ...args: string[]) => {
       const versions = `{ value: { ...process.versions, node: '${node}' } }`;
       const env = runBefore(`Object.defineProperty(process, 'versions', ${versions})`);
-      return finished(runProgram(process.execPath, [script, ...args], env, tmpdir()));
+      return finished(runProgram('env', [...NODE, script, ...args], env, tmpdir()));
     };
 
     it.each(['dist/main.js', 'dist/cli.js'])(
@@ -245,6 +246,20 @@ describe('./plant-store', () => {
       exitCode: 0,
       stdout: expect.stringMatching(/^Usage: \.\/plant-store /),
     });
+  });
+
+  it('uses in a command the code that V8 compiled for a start', async () => {
+    // A wrong setting ends both when they have loaded the modules that read the settings.
+    const env = {
+      PORT: 'x',
+      NODE_COMPILE_CACHE: join(project, 'compiled'),
+      NODE_DEBUG_NATIVE: 'COMPILE_CACHE',
+    };
+    const launcher = join(project, 'plant-store');
+    await finished(runProgram(launcher, ['start'], env));
+    const { stderr } = await finished(runProgram(launcher, ['token', 'list'], env));
+    expect(stderr).toMatch(/V8 code cache for \S+ \S+config\.js was accepted/);
+    expect(stderr).not.toContain(' was rejected');
   });
 
   it('prints its version, and lists "start" among its commands', async () => {

@@ -9,7 +9,7 @@ import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
 import { startCollector } from '../setup/http/collector.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { NODE_FLAGS, runBefore, runProgram, type Command } from '../setup/service/command.js';
+import { NODE, runBefore, runCommand, runProgram, type Command } from '../setup/service/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
@@ -359,7 +359,7 @@ describeOnLinux('several workers whose time the test holds', () => {
 
 describeOnLinux('several workers on a terminal', () => {
   it('have a log for people, in colours', async () => {
-    const run = `exec ${process.execPath} ${NODE_FLAGS.join(' ')} dist/main.js`;
+    const run = `exec ${NODE.join(' ')} dist/main.js`;
     const command = runProgram('script', ['--quiet', '--command', run, '/dev/null'], {
       ...METRICS_SETTING,
       DATABASE_URL: proxy.url,
@@ -474,8 +474,7 @@ describeOnLinux('a start of several workers that cannot succeed', () => {
 
 it('several workers need Linux, and the start says so', async () => {
   const platform = 'Object.defineProperty(process, "platform", { value: "darwin" })';
-  const args = [`--import=data:text/javascript,${encodeURIComponent(platform)}`, 'dist/main.js'];
-  const command = runProgram(process.execPath, args, { WEB_CONCURRENCY: '2' });
+  const command = runCommand(['dist/main.js'], { ...runBefore(platform), WEB_CONCURRENCY: '2' });
   expect(await command.exit()).toBe(1);
   expect(command.stderr).toMatch(/^WEB_CONCURRENCY must be 1 on this system: .*\n$/);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import type { Outcome } from '../setup/service/cli.js';
-import { runCommand, runProgram } from '../setup/service/command.js';
+import { NODE, runCommand, runProgram } from '../setup/service/command.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 describe('a token command, as a process', () => {
@@ -20,7 +20,7 @@ describe('a token command, as a process', () => {
   async function execute(redirection: string, ...args: string[]): Promise<Outcome> {
     const command = runProgram(
       'sh',
-      ['-c', `exec "$0" dist/cli.js token "$@" ${redirection}`, process.execPath, ...args],
+      ['-c', `exec "$@" ${redirection}`, 'sh', ...NODE, 'dist/cli.js', 'token', ...args],
       settings(),
     );
     const exitCode = await command.exit();
