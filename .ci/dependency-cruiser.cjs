@@ -67,7 +67,7 @@ module.exports = {
     {
       name: 'entry-points-load-the-rest-when-the-flags-are-set',
       comment:
-        'V8 compiles static imports before v8-flags.ts runs, and uses that code in no other process. Use import().',
+        'V8 would compile a module again that one program loads before v8-flags.ts runs, and another one after it. Use import().',
       severity: 'error',
       from: { path: entryPoints },
       to: {

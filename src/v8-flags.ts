@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 
-// Imported before the modules of the service, so that the flags are set before V8 compiles them. Every program has the same ones:
-// V8 uses the code that it compiled for an earlier process only under the flags of that process.
+// Imported before the modules of the service, so that the flags are set before V8 compiles them. The service, its workers and the
+// commands have the same ones: under others, V8 would not use the code that it compiled for an earlier process.
 
 /**
  * By default, the heap grows to several times the size of the objects in use before a full garbage collection. A

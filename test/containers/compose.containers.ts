@@ -55,10 +55,13 @@ async function nameDatabase(): Promise<void> {
   const container = (await compose('ps', '--quiet', 'postgres')).trim();
   const addresses = '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}';
   const address = await engine('inspect', '--format', addresses, container);
+  expect(address).toMatch(/^[\d.]+$/);
   const path = join(folder, 'docker-compose.yml');
+  const file = await readFile(path, 'utf8');
   const replica = '  plant-store-replica:\n';
   const hosts = `${replica}    extra_hosts: ['postgres:${address}']\n`;
-  await writeFile(path, (await readFile(path, 'utf8')).replace(replica, hosts));
+  expect(file).toContain(replica);
+  await writeFile(path, file.replace(replica, hosts));
 }
 
 /** @returns the address at which Compose opened a port of a service */

@@ -1,7 +1,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
-import { ROOT } from '../setup/service/command.js';
+import { NODE, ROOT } from '../setup/service/command.js';
 import { isReady } from '../setup/service/is-ready.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
 import { findFreePorts } from '../setup/service/ports.js';
@@ -73,7 +73,7 @@ export class ServiceProcess {
       // Nobody can set the monotonic clock of a machine either.
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
     };
-    const command = [process.execPath, join(ROOT, 'dist/main.js')];
+    const command = [...NODE, join(ROOT, 'dist/main.js')];
     this.program = await startProgram(command, log, {
       env: { ...env, PORT: String(this.port), ...METRICS_SETTING, ...clock },
     });

@@ -208,10 +208,11 @@ describe('./plant-store', () => {
     });
     afterAll(() => rm(bare, { recursive: true }));
 
-    const runOn = (node: string, script: string, ...args: string[]) => {
-      const versions = `{ value: { ...process.versions, node: '${node}' } }`;
+    const [node, ...flags] = NODE;
+    const runOn = (version: string, script: string, ...args: string[]) => {
+      const versions = `{ value: { ...process.versions, node: '${version}' } }`;
       const env = runBefore(`Object.defineProperty(process, 'versions', ${versions})`);
-      return finished(runProgram('env', [...NODE, script, ...args], env, tmpdir()));
+      return finished(runProgram(node, [...flags, script, ...args], env, tmpdir()));
     };
 
     it.each(['dist/main.js', 'dist/cli.js'])(

@@ -9,10 +9,7 @@ export const ROOT = process.cwd();
 /** Programs start a quarter faster with the code that V8 compiled for an earlier one. */
 export const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/plant-store/compiled');
 
-/**
- * The program of a script of the build, as in `./plant-store`: with other flags, V8 would compile the modules again, and replace
- * the code in its cache.
- */
+/** The program that runs a script of the build, with the flags that `./plant-store` gives it. */
 export const NODE: readonly [string, ...string[]] = [
   process.execPath,
   '--preserve-symlinks',
