@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { holdTimers, ScriptedPool, TIMEOUT_MS } from '../../test/setup/database/scripted-pool.js';
+import { ScriptedPool, TIMEOUT_MS } from '../../test/setup/database/scripted-pool.js';
+import { holdTimers } from '../../test/setup/time/held-timers.js';
 import { chainsSettled } from '../../test/setup/time/settled.js';
 import { UnitDatabase, type DataSource } from '../../test/setup/database/unit-database.js';
 import { ErrorCode } from '../errors/error-codes.js';

@@ -1,6 +1,6 @@
 import { expect, it, jest } from '@jest/globals';
 import { patientConfig } from '../../test/setup/database/patient.js';
-import { holdTimers } from '../../test/setup/database/scripted-pool.js';
+import { holdTimers } from '../../test/setup/time/held-timers.js';
 import { openScriptedPostgres, stateOf } from '../../test/setup/database/scripted-postgres.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { settled } from '../../test/setup/time/settled.js';

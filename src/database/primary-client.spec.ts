@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Client, type ClientConfig } from 'pg';
 import { useResources } from '../../test/setup/jest/resources.js';
-import { holdTimers } from '../../test/setup/database/scripted-pool.js';
+import { holdTimers } from '../../test/setup/time/held-timers.js';
 import {
   openScriptedPostgres,
   type Script,

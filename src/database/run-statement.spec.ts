@@ -1,6 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { PoolClient } from 'pg';
-import { holdTimers, ScriptedPool, TIMEOUT_MS } from '../../test/setup/database/scripted-pool.js';
+import { ScriptedPool, TIMEOUT_MS } from '../../test/setup/database/scripted-pool.js';
+import { holdTimers } from '../../test/setup/time/held-timers.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { inTransaction, PartUnavailableError, poolOf, runStatement } from './run-statement.js';

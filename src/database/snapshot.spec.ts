@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { openScriptedPostgres } from '../../test/setup/database/scripted-postgres.js';
-import { holdTimers } from '../../test/setup/database/scripted-pool.js';
+import { holdTimers } from '../../test/setup/time/held-timers.js';
 import { until } from '../../test/setup/time/until.js';
 import { patientConfig } from '../../test/setup/database/patient.js';
 import { UnitDatabase } from '../../test/setup/database/unit-database.js';

@@ -52,10 +52,3 @@ export class ScriptedPool {
     return dataSource;
   }
 }
-
-/** Holds the timers of time limits until the test ends; everything else runs as always. */
-export function holdTimers(): void {
-  jest.useFakeTimers({
-    doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'Date'],
-  });
-}
