@@ -1,7 +1,7 @@
 import { expect, it, jest } from '@jest/globals';
 import { patientConfig } from '../../test/setup/database/patient.js';
 import { holdTimers } from '../../test/setup/time/held-timers.js';
-import { openScriptedPostgres, stateOf } from '../../test/setup/database/scripted-postgres.js';
+import { openScriptedPostgres, openServerIn } from '../../test/setup/database/scripted-postgres.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { untilClosed, withConnection } from './connection.js';
@@ -10,12 +10,8 @@ const resources = useResources();
 
 const NO_LIMITS = { statement: 0, lock: 0 };
 
-/** Says whether it takes writes. */
-const startIn = (state: { isPrimary: boolean }) =>
-  openScriptedPostgres(resources, { run: (statement) => stateOf(statement, state.isPrimary) });
-
 it('a connection of its own tells the server the name of the service', async () => {
-  const server = await startIn({ isPrimary: true });
+  const server = await openServerIn(resources, { isPrimary: true });
   await withConnection(patientConfig({ url: server.url }), NO_LIMITS, (client) =>
     client.query('SELECT 1'),
   );
@@ -26,8 +22,8 @@ it('a connection of its own tells the server the name of the service', async () 
 
 it('a connection of its own leads to the primary in a list of hosts', async () => {
   const [standby, primary] = [
-    await startIn({ isPrimary: false }),
-    await startIn({ isPrimary: true }),
+    await openServerIn(resources, { isPrimary: false }),
+    await openServerIn(resources, { isPrimary: true }),
   ];
   const url = `postgres:///plants?host=${standby.host},${primary.host}&port=${standby.port},${primary.port}`;
   await withConnection(patientConfig({ url }), NO_LIMITS, (client) => client.query('SELECT 1'));

@@ -5,15 +5,11 @@ import { getRepositoryToken, TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource, Entity, PrimaryColumn, type Repository } from 'typeorm';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { PATIENT } from '../../test/setup/database/patient.js';
-import { openScriptedPostgres, stateOf } from '../../test/setup/database/scripted-postgres.js';
+import { openScriptedPostgres, openServerIn } from '../../test/setup/database/scripted-postgres.js';
 import { readConfig } from '../config/config.js';
 import { DatabaseModule } from './database.module.js';
 
 const resources = useResources();
-
-/** Says whether it takes writes. */
-const startIn = (state: { isPrimary: boolean }) =>
-  openScriptedPostgres(resources, { run: (statement) => stateOf(statement, state.isPrimary) });
 
 @Entity('things')
 class Thing {
@@ -37,8 +33,8 @@ async function open(url: string): Promise<INestApplicationContext> {
 }
 
 it('the connections of the service lead to the primary in a list of hosts', async () => {
-  const standby = await startIn({ isPrimary: false });
-  const primary = await startIn({ isPrimary: true });
+  const standby = await openServerIn(resources, { isPrimary: false });
+  const primary = await openServerIn(resources, { isPrimary: true });
   const context = await open(
     `postgres://plants@${standby.host}:${standby.port},${primary.host}:${primary.port}/plants`,
   );
@@ -48,7 +44,7 @@ it('the connections of the service lead to the primary in a list of hosts', asyn
 });
 
 it('the entities of a feature are those that it registers', async () => {
-  const { url } = await startIn({ isPrimary: true });
+  const { url } = await openServerIn(resources, { isPrimary: true });
   const context = await open(url);
   const things = context.get<Repository<Thing>>(getRepositoryToken(Thing));
   expect(things.metadata.tableName).toBe('things');

@@ -4,6 +4,7 @@ import { useResources } from '../../test/setup/jest/resources.js';
 import { holdTimers } from '../../test/setup/time/held-timers.js';
 import {
   openScriptedPostgres,
+  openServerIn,
   type Script,
   stateOf,
   type ScriptedPostgres,
@@ -23,10 +24,7 @@ describe('primaryClient', () => {
 
   const start = (script?: Script) => openScriptedPostgres(resources, script);
 
-  /** Reports its state to whoever looks for the primary. */
-  function startIn(state: { isPrimary: boolean }): Promise<ScriptedPostgres> {
-    return start({ run: (statement) => stateOf(statement, state.isPrimary) });
-  }
+  const startIn = (state: { isPrimary: boolean }) => openServerIn(resources, state);
 
   type PrimaryClient = new (config: ClientConfig) => Client;
 

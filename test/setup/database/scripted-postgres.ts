@@ -147,6 +147,16 @@ export async function openScriptedPostgres(
   return server;
 }
 
+/** Starts a server that tells a client that looks for the primary what `state` says at that moment. */
+export function openServerIn(
+  resources: Resources,
+  state: { readonly isPrimary: boolean },
+): Promise<ScriptedPostgres> {
+  return openScriptedPostgres(resources, {
+    run: (statement) => stateOf(statement, state.isPrimary),
+  });
+}
+
 /** What a server replies to a client that looks for the primary. */
 export const stateOf = ({ text }: Statement, isPrimary: boolean): Reply =>
   text === 'SHOW transaction_read_only'
