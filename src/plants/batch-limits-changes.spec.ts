@@ -35,7 +35,13 @@ describe('the limits of batches', () => {
       expect(services.messages()).toEqual([DISTRIBUTED]);
       await services.undistribute();
       await reconnect();
-      expect(limits).toEqual({ size: 256, inFlight: 1, queued: 1000, wait: 20_000 });
+      expect(limits).toEqual({
+        size: 256,
+        characters: 2 ** 20,
+        inFlight: 1,
+        queued: 1000,
+        wait: 20_000,
+      });
       expect(services.messages()).toEqual([DISTRIBUTED, IN_ONE_TABLE]);
     });
 

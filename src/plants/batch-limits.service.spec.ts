@@ -4,20 +4,28 @@ import { usePlantsDatabase } from '../../test/plants/plants-database.js';
 
 const plantOf = (id: bigint) => ({ id, name: 'a' });
 
+const characters = 2 ** 20;
+
 describe('the limits of batches', () => {
   const services = useBatchLimits(usePlantsDatabase());
 
   describe('of plants in one table', () => {
     it('allow one batch of many plants at a time, of any plants', async () => {
       const service = await services.start();
-      expect(service.limits).toEqual({ size: 256, inFlight: 1, queued: 1000, wait: 20_000 });
+      expect(service.limits).toEqual({
+        size: 256,
+        characters,
+        inFlight: 1,
+        queued: 1000,
+        wait: 20_000,
+      });
       expect(service.isByShard).toBe(false);
       expect(services.messages()).toEqual([]);
     });
 
     it('are in force before the database was asked', () => {
       const { limits, isByShard } = services.create();
-      expect(limits).toEqual({ size: 256, inFlight: 1, queued: 1000, wait: 20_000 });
+      expect(limits).toEqual({ size: 256, characters, inFlight: 1, queued: 1000, wait: 20_000 });
       expect(isByShard).toBe(false);
     });
 
@@ -28,7 +36,7 @@ describe('the limits of batches', () => {
         DATABASE_TIMEOUT_MS: '700',
         MAX_PENDING_REQUESTS: '20',
       });
-      expect(limits).toEqual({ size: 5, inFlight: 3, queued: 20, wait: 700 });
+      expect(limits).toEqual({ size: 5, characters, inFlight: 3, queued: 20, wait: 700 });
     });
   });
 

@@ -17,6 +17,12 @@ const BATCH_SIZE = 256;
 /** Each number of plants is a prepared statement of its own on each connection, so it is small. */
 const BATCH_SIZE_OF_SHARD = 32;
 
+/**
+ * With the largest bodies of the default `BODY_LIMIT`, a batch then has 16 plants. A statement of all that fit into a batch by
+ * their number would take too much memory, in the database, too, and with a large `BODY_LIMIT` too much time.
+ */
+const BATCH_CHARACTERS = 2 ** 20;
+
 const RETRY_INTERVAL_MS = 1000;
 
 /**
@@ -41,6 +47,7 @@ export class BatchLimitsService implements OnApplicationBootstrap, OnModuleDestr
   ) {
     this.limits = {
       ...this.choose(),
+      characters: BATCH_CHARACTERS,
       queued: config.http.maxPendingRequests,
       wait: config.database.timeout,
     };

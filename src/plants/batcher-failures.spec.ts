@@ -105,12 +105,15 @@ describe('while a part of the database is away', () => {
     ]);
   });
 
-  it('all items of its group fail, also those for which one batch has no place', async () => {
-    const { add, fail, outcomes } = controlledBatcher({ groupOf: isOdd, size: 1 });
-    await add(1, 3, 5, 7);
-    await fail(0, AWAY);
-    expect(outcomes).toEqual([AWAY, AWAY, AWAY, AWAY]);
-  });
+  it.each([{ size: 1 }, { characters: 1 }])(
+    'all items of its group fail, also those for which one batch has no place (%o)',
+    async (limit) => {
+      const { add, fail, outcomes } = controlledBatcher({ groupOf: isOdd, ...limit });
+      await add(1, 3, 5, 7);
+      await fail(0, AWAY);
+      expect(outcomes).toEqual([AWAY, AWAY, AWAY, AWAY]);
+    },
+  );
 
   it('three quarters of the batches are kept for groups that do not fail', async () => {
     const limits = { inFlight: 8, size: 1, groupOf: isOdd };

@@ -67,6 +67,24 @@ describe('items that are sent in batches', () => {
     expect(outcomes).toEqual([10, 20, 30, 40, 50, 60]);
   });
 
+  it('exceed the characters of a batch only where one item does, and keep their order', async () => {
+    const { add, finish, sent, outcomes } = controlledBatcher({ characters: 10 });
+    await add(4, 6, 1, 11, 2, 3);
+    for (const batch of [0, 1, 2, 3]) await finish(batch);
+    expect(sent).toEqual([[4, 6], [1], [11], [2, 3]]);
+    expect(outcomes).toEqual([40, 60, 10, 110, 20, 30]);
+  });
+
+  it('do not exceed the characters of a batch in their group', async () => {
+    const { add, finish, sent } = controlledBatcher({
+      characters: 5,
+      groupOf: (item) => item % 2,
+    });
+    await add(1, 2, 3, 5, 4);
+    for (const batch of [0, 1, 2, 3]) await finish(batch);
+    expect(sent).toEqual([[1, 3], [2], [5], [4]]);
+  });
+
   it('share a batch only with items of their group, and keep their order', async () => {
     const { add, finish, sent, outcomes } = controlledBatcher({
       size: 2,

@@ -5,6 +5,8 @@ import type { BatchMetrics } from './batch-metrics.js';
 export interface BatchLimits<Item> {
   /** The most items in a batch. */
   size: number;
+  /** The most characters in a batch. An item with more is sent alone. */
+  readonly characters: number;
   /** The most batches in flight. */
   inFlight: number;
   /** Only items of the same group share a batch; undefined: all items are of one group. */
@@ -17,6 +19,7 @@ export interface BatchLimits<Item> {
 
 interface Queued<Item, Outcome> {
   readonly item: Item;
+  readonly characters: number;
   readonly group: unknown;
   readonly since: number;
   readonly resolve: (outcome: Outcome) => void;
@@ -66,16 +69,17 @@ export class Batcher<Item, Outcome> {
   }
 
   /**
-   * @returns the outcome of this item
+   * @param characters of the item
+   * @returns its outcome
    * @throws ServiceError overloaded when the queue is full, or this item was in it for too long
    * @throws ServiceError of `run` when any batch of the item's group failed because the database is unavailable
    * @throws Error of `run` for a batch of this item alone, or for its last batch if no time is left to send it alone
    */
-  add(item: Item): Promise<Outcome> {
+  add(item: Item, characters: number): Promise<Outcome> {
     if (this.queueLength >= this.limits.queued) return Promise.reject(overloaded());
     return new Promise((resolve, reject) => {
       const group = this.limits.groupOf?.(item);
-      this.queue.push({ item, group, since: performance.now(), resolve, reject });
+      this.queue.push({ item, characters, group, since: performance.now(), resolve, reject });
       this.planDispatch();
     });
   }
@@ -119,15 +123,20 @@ export class Batcher<Item, Outcome> {
     const isFull = this.failingInFlight >= Math.max(1, Math.floor(this.limits.inFlight / 4));
     const first = isFull ? this.queue.find(({ group }) => !this.failing.has(group)) : this.queue[0];
     if (first === undefined) return [];
-    if (first.group !== undefined) return this.takeGroup(first.group, this.limits.size);
+    const { size, characters } = this.limits;
+    if (first.group !== undefined) return this.take(first.group, size, characters);
     const half = Math.ceil(this.queue.length / 2);
-    return this.queue.splice(0, Math.min(Math.max(MAX_UNDIVIDED, half), this.limits.size));
+    return this.take(undefined, Math.min(Math.max(MAX_UNDIVIDED, half), size), characters);
   }
 
-  private takeGroup(group: unknown, limit: number): readonly Queued<Item, Outcome>[] {
+  /** Takes the first items of a group from the queue: one, and those after it that the limits allow. */
+  private take(group: unknown, size: number, characters: number): readonly Queued<Item, Outcome>[] {
     const taken: Queued<Item, Outcome>[] = [];
+    let sum = 0;
     this.queue = this.queue.filter((queued) => {
-      if (queued.group !== group || taken.length === limit) return true;
+      if (queued.group !== group || taken.length === size) return true;
+      sum += queued.characters;
+      if (sum > characters && taken.length > 0) return true;
       taken.push(queued);
       return false;
     });
@@ -160,7 +169,7 @@ export class Batcher<Item, Outcome> {
     if (error instanceof ServiceError && group !== undefined) {
       // The server of this group is unavailable, or hangs: the servers of other groups may work.
       this.failing.add(group);
-      const waiting = this.takeGroup(group, Infinity);
+      const waiting = this.take(group, Infinity, Infinity);
       return () => [...batch, ...waiting].forEach(({ reject }) => reject(error));
     }
     if (error instanceof ServiceError && !(error instanceof PartUnavailableError)) {

@@ -142,6 +142,14 @@ describe('creating plants', () => {
     ).toEqual([{ name: 'a' }, { name: 'c' }, REFUSED, { name: 'b' }]);
   });
 
+  it('sends plants with long texts in several batches', async () => {
+    const long = 'a'.repeat(600_000);
+    await create({ id: 1n, name: long }, { id: 2n, name: 'b', tag: long }, { id: 3n, name: 'c' });
+    const metrics = await registry.metrics();
+    expect(metrics).toContain('plant_store_batch_size_sum 3');
+    expect(metrics).toContain('plant_store_batch_size_count 2');
+  });
+
   it('has in its metric how many plants wait', async () => {
     const waiting = async () => {
       const { values } = await registry.getSingleMetric('plant_store_batch_waiting')!.get();

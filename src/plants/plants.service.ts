@@ -7,6 +7,7 @@ import { BatchLimitsService } from './batch-limits.service.js';
 import { BatchMetrics } from './batch-metrics.js';
 import { Batcher } from './batcher.js';
 import type { NewPlant, Plant } from './dto/plant.js';
+import { TEXT_FIELDS } from './plant-fields.js';
 import { PlantsRepository, type StoredPlant } from './plants.repository.js';
 
 /** Repeated: the same plant was stored before. Refused: the id belongs to a different plant. */
@@ -42,7 +43,7 @@ export class PlantsService {
    */
   async create(plant: NewPlant): Promise<Plant> {
     const { id, name, tag } = plant;
-    const outcome = await inSpan('store', {}, () => this.batcher.add(plant));
+    const outcome = await inSpan('store', {}, () => this.batcher.add(plant, charactersOf(plant)));
     this.outcomes.inc({ outcome });
     if (outcome === 'refused') throw idTaken(id);
     return tag === undefined ? { name } : { name, tag };
@@ -72,6 +73,13 @@ export class PlantsService {
       return isSamePlant(plant, storedOrSent) ? 'repeated' : 'refused';
     });
   }
+}
+
+/** How many characters its texts have. */
+function charactersOf(plant: NewPlant): number {
+  let sum = 0;
+  for (const field of TEXT_FIELDS) sum += plant[field]?.length ?? 0;
+  return sum;
 }
 
 export function idTaken(id: bigint): ServiceError {

@@ -2,7 +2,7 @@ import type { BatchMetrics } from '../../src/plants/batch-metrics.js';
 import { Batcher, type BatchLimits } from '../../src/plants/batcher.js';
 import { settled } from '../setup/time/settled.js';
 
-/** A batcher whose batches end when the test says so. An item's outcome is ten times the item. */
+/** A batcher whose batches end when the test says so. An item is the number of its characters, and its outcome ten times that. */
 export interface ControlledBatcher {
   readonly batcher: Batcher<number, number>;
   /** The items of each batch that was sent. */
@@ -32,13 +32,20 @@ export function controlledBatcher(
       ends.push(end);
       return end.promise;
     },
-    Object.assign(limits, { size: 10, inFlight: 1, queued: 100, wait: Infinity, ...limits }),
+    Object.assign(limits, {
+      size: 10,
+      characters: Infinity,
+      inFlight: 1,
+      queued: 100,
+      wait: Infinity,
+      ...limits,
+    }),
     metrics,
   );
   const addNow = (...items: number[]) => {
     for (const item of items) {
       const position = outcomes.push('waiting') - 1;
-      batcher.add(item).then(
+      batcher.add(item, item).then(
         (outcome) => (outcomes[position] = outcome),
         (error: unknown) => (outcomes[position] = error),
       );
