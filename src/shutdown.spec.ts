@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { holdTime } from '../test/setup/time/held-timers.js';
 import { importWithGlobalTimers } from '../test/setup/time/held-waits.js';
 import { openServer } from '../test/setup/http/open-server.js';
 import { useResources } from '../test/setup/jest/resources.js';
@@ -37,7 +38,7 @@ describe('a stop', () => {
 
   // Network events come from Node itself, whose timers and ticks are not these.
   beforeEach(async () => {
-    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    holdTime();
     lifecycle = new LifecycleService();
     held = [];
     closeApp = jest.fn(() => Promise.resolve());

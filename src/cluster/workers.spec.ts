@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { pino } from 'pino';
+import { holdTime } from '../../test/setup/time/held-timers.js';
 import { importWithGlobalTimers } from '../../test/setup/time/held-waits.js';
 import { openServer } from '../../test/setup/http/open-server.js';
 import { useResources } from '../../test/setup/jest/resources.js';
@@ -56,7 +57,7 @@ describe('the primary of two workers', () => {
   let exitListeners: NodeJS.ExitListener[];
 
   beforeEach(() => {
-    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    holdTime();
     children = [];
     entries = [];
     exitListeners = process.listeners('exit');

@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { StreamableFile } from '@nestjs/common';
 import type { Application, NextFunction, Request, Response } from 'express';
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { holdTime } from '../../test/setup/time/held-timers.js';
 import { openServer } from '../../test/setup/http/open-server.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { openConnection, readUnchecked, type RawResponse } from '../../test/setup/http/raw-http.js';
@@ -98,7 +99,7 @@ describe('the server', () => {
   });
 
   it('keeps that connection for as long as a request may take, if its client keeps it', async () => {
-    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    holdTime();
     const accepted = once(adapter.getHttpServer(), 'connection');
     const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     client.write('garbage\r\n\r\n');

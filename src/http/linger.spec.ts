@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { holdTime } from '../../test/setup/time/held-timers.js';
 import { openServer } from '../../test/setup/http/open-server.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { lingerAtEnd } from './linger.js';
@@ -18,7 +19,7 @@ describe('a connection after its last response', () => {
 
   // Network events come from Node itself, whose timers and ticks are not these.
   beforeEach(async () => {
-    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick'] });
+    holdTime();
     requests = 0;
     server = createServer((_request, response: ServerResponse) => {
       requests++;

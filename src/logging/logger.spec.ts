@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { holdTime } from '../../test/setup/time/held-timers.js';
 import { settled } from '../../test/setup/time/settled.js';
 import type * as LoggerModule from './logger.js';
 
@@ -14,10 +15,7 @@ const writeAll = (text: string) => Buffer.byteLength(text);
 let output: string;
 
 beforeEach(async () => {
-  jest.useFakeTimers({
-    now: Date.UTC(2026, 0, 2, 3, 4, 5, 6),
-    doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'],
-  });
+  holdTime(Date.UTC(2026, 0, 2, 3, 4, 5, 6));
   output = '';
   write = writeAll;
   jest.spyOn(fs, 'writeSync').mockImplementation((_descriptor: number, data: unknown) => {

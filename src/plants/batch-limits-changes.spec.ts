@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { holdTime } from '../../test/setup/time/held-timers.js';
 import { useBatchLimits } from '../../test/plants/batch-limits.js';
 import { usePlantsDatabase } from '../../test/plants/plants-database.js';
 import { ErrorCode } from '../errors/error-codes.js';
@@ -13,9 +14,7 @@ describe('the limits of batches', () => {
   const database = usePlantsDatabase();
   const services = useBatchLimits(database);
 
-  beforeEach(
-    () => void jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] }),
-  );
+  beforeEach(() => holdTime());
   afterEach(() => void jest.useRealTimers());
 
   /** Replaces the connections, as after a failover, and waits until all looks have ended. */

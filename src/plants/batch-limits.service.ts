@@ -18,8 +18,8 @@ const BATCH_SIZE = 256;
 const BATCH_SIZE_OF_SHARD = 32;
 
 /**
- * With the largest bodies of the default `BODY_LIMIT`, a batch then has 16 plants. A statement of all that fit into a batch by
- * their number would take too much memory, in the database, too, and with a large `BODY_LIMIT` too much time.
+ * At least 16 of the largest plants fit into it with the default `BODY_LIMIT`. A statement of all plants that a batch may have
+ * by their number would take too much memory, in the database, too, and with a large `BODY_LIMIT` too much time.
  */
 const BATCH_CHARACTERS = 2 ** 20;
 

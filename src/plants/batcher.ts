@@ -5,7 +5,7 @@ import type { BatchMetrics } from './batch-metrics.js';
 export interface BatchLimits<Item> {
   /** The most items in a batch. */
   size: number;
-  /** The most characters in a batch. An item with more is sent alone. */
+  /** The most characters in a batch, in UTF-16 code units. An item with more is sent alone. */
   readonly characters: number;
   /** The most batches in flight. */
   inFlight: number;

@@ -144,7 +144,12 @@ describe('creating plants', () => {
 
   it('sends plants with long texts in several batches', async () => {
     const long = 'a'.repeat(600_000);
-    await create({ id: 1n, name: long }, { id: 2n, name: 'b', tag: long }, { id: 3n, name: 'c' });
+    const responses = await create(
+      { id: 1n, name: long },
+      { id: 2n, name: 'b', tag: long },
+      { id: 3n, name: 'c' },
+    );
+    expect(responses).toEqual([{ name: long }, { name: 'b', tag: long }, { name: 'c' }]);
     const metrics = await registry.metrics();
     expect(metrics).toContain('plant_store_batch_size_sum 3');
     expect(metrics).toContain('plant_store_batch_size_count 2');

@@ -4,6 +4,7 @@ import { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { globalErrorHandler } from '@opentelemetry/core';
 import { pino } from 'pino';
+import { holdTime } from '../../test/setup/time/held-timers.js';
 import { startCollector, type Collector } from '../../test/setup/http/collector.js';
 import { importWithGlobalTimers } from '../../test/setup/time/held-waits.js';
 import { openServer } from '../../test/setup/http/open-server.js';
@@ -23,7 +24,7 @@ const [UNSET, FAILED] = [0, 2];
 const startSpan = () => startRequestSpan(new IncomingMessage(new Socket()))!;
 
 beforeEach(() => {
-  jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+  holdTime();
 });
 afterEach(() => void jest.useRealTimers());
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { holdTime } from '../../../test/setup/time/held-timers.js';
 import { openServer } from '../../../test/setup/http/open-server.js';
 import { useResources } from '../../../test/setup/jest/resources.js';
 import { until } from '../../../test/setup/time/until.js';
@@ -48,7 +49,7 @@ describe('Load, after a 429 with Retry-After', () => {
   let done: Promise<void>;
 
   beforeEach(async () => {
-    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    holdTime();
     let requests = 0;
     const server = createServer((request, response) => {
       void once(request.resume(), 'end').then(() => {

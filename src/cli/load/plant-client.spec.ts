@@ -11,6 +11,7 @@ import {
   it,
   jest,
 } from '@jest/globals';
+import { holdTime } from '../../../test/setup/time/held-timers.js';
 import { openServer } from '../../../test/setup/http/open-server.js';
 import { useResources } from '../../../test/setup/jest/resources.js';
 import { CommandError } from '../command-error.js';
@@ -26,9 +27,7 @@ describe('PlantClient', () => {
   let client: PlantClient;
 
   // Once, because undici starts one timer, and uses it for all requests.
-  beforeAll(
-    () => void jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] }),
-  );
+  beforeAll(() => holdTime());
   afterAll(() => void jest.useRealTimers());
   beforeEach(async () => {
     const server = createServer((request, response) => {
