@@ -13,8 +13,7 @@ import { isReady } from '../setup/service/is-ready.js';
 import { METRICS_SETTING, metricAt } from '../setup/service/metrics.js';
 import { findFreePorts } from '../setup/service/ports.js';
 import { childrenOf } from '../setup/service/processes.js';
-import { until } from '../setup/time/until.js';
-import { within } from '../setup/time/within.js';
+import { until, within } from '../setup/time/until.js';
 
 const LOST = 'plant_store_log_entries_lost_total';
 const describeOnLinux = process.platform === 'linux' ? describe : describe.skip;

@@ -1,5 +1,8 @@
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { LIMIT_MS } from './within.js';
+
+/** A busy machine needs many seconds to end what an idle one ends at once. */
+const LIMIT_MS = 60_000;
 
 /** The pause grows from the first to the second: looking costs processor time, which what is waited for needs. */
 const PAUSE_MS = 5;
@@ -30,4 +33,22 @@ export async function untilNothingHeld(list: () => Promise<readonly string[]>): 
   if (held.length > 0) {
     throw new Error(`Still held after ${LIMIT_MS / 1000} seconds: ${held.join('; ')}`);
   }
+}
+
+/**
+ * Waits for what a service that hangs would never do.
+ *
+ * @param what a sentence about what is waited for
+ * @throws Error with this sentence after a minute
+ */
+export async function within<T>(what: string, work: Promise<T>): Promise<T> {
+  // A timer, because a test may hold the clocks.
+  const limit = AbortSignal.timeout(LIMIT_MS);
+  const done = new AbortController();
+  const late = once(limit, 'abort', { signal: done.signal }).then(() => {
+    throw new Error(`Not after ${LIMIT_MS / 1000} seconds: ${what}`);
+  });
+  // When `work` ends first, nobody waits for this.
+  late.catch(() => undefined);
+  return Promise.race([work, late]).finally(() => done.abort());
 }
