@@ -53,7 +53,7 @@ module.exports = {
     },
     {
       name: 'plants-do-not-know-auth',
-      comment: 'The guard judges the token before the service handles a plant.',
+      comment: 'The guard checks the token before the service handles a plant.',
       severity: 'error',
       from: { path: '^src/plants/' },
       to: { path: '^src/auth/' },

@@ -1,4 +1,4 @@
-// For every client, also one that Node or Express would refuse with an empty or an HTML response, or keep for ever.
+// For every client, also one that Node or Express would refuse with an empty or an HTML response, or keep forever.
 
 import { createServer } from 'node:http';
 import { StreamableFile } from '@nestjs/common';

@@ -172,7 +172,7 @@ describe('a log that cannot be written', () => {
   const fail = (code: string) => {
     let attempts = 0;
     return () => {
-      // If the logger tried for ever, another error would end the test after 100 attempts.
+      // If the logger tried forever, another error would end the test after 100 attempts.
       throw Object.assign(new Error(code), { code: ++attempts < 100 ? code : undefined });
     };
   };
@@ -220,7 +220,7 @@ describe('a log that cannot be written', () => {
     expect(messages()).toHaveLength(15);
   });
 
-  it('loses the rest when the process ends, without waiting for ever', () => {
+  it('loses the rest when the process ends, without waiting forever', () => {
     const listeners = process.listeners('exit');
     createLogger({ level: 'info' }).info('late');
     const wait = jest.spyOn(Atomics, 'wait').mockReturnValue('timed-out');

@@ -62,7 +62,7 @@ describe('./plant-store', () => {
   beforeAll(async () => {
     database = await openTestDatabase();
     // As in the container: the build without its sources. Node finds compiled code by the path of a file, so with another path
-    // each run would compile all modules, and keep them for ever.
+    // each run would compile all modules, and keep them forever.
     project = join(dirname(COMPILE_CACHE), "plant store's");
     await rm(project, { recursive: true, force: true });
     await copyProject(['dist'], project);
