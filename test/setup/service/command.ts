@@ -1,5 +1,6 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 
@@ -9,13 +10,10 @@ export const ROOT = process.cwd();
 /** Programs start a quarter faster with the code that V8 compiled for an earlier one. */
 export const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/plant-store/compiled');
 
+const [, flags] = /^exec node (.+) "\$@"$/m.exec(readFileSync(join(ROOT, 'plant-store'), 'utf8'))!;
+
 /** The program that runs a script of the build, with the flags that `./plant-store` gives it. */
-export const NODE: readonly [string, ...string[]] = [
-  process.execPath,
-  '--preserve-symlinks',
-  '--min-semi-space-size=16',
-  '--max-semi-space-size=16',
-];
+export const NODE: readonly [string, ...string[]] = [process.execPath, ...flags!.split(' ')];
 
 /** Where each process writes which lines it ran, if coverage is measured. */
 const COVERAGE = process.env['NODE_V8_COVERAGE'];
@@ -46,8 +44,8 @@ export function runCommand(
   env: Record<string, string> = {},
   cwd = ROOT,
 ): Command {
-  const [node, ...flags] = NODE;
-  return runProgram(node, [...flags, join(ROOT, script!), ...args], env, cwd);
+  const [node, ...nodeFlags] = NODE;
+  return runProgram(node, [...nodeFlags, join(ROOT, script!), ...args], env, cwd);
 }
 
 /** @returns environment variables with which a command, and each process that it starts, runs a script before its own */
