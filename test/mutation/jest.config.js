@@ -4,6 +4,8 @@ import { unit } from '../jest.config.js';
 /** The unit tests, which detect a mutant in milliseconds. */
 export default {
   ...unit,
+  // A process of Stryker keeps its server for the next mutant. The server ends with the process.
+  globalTeardown: undefined,
   runner: '<rootDir>/test/mutation/runner.js',
   // An absolute path, because Stryker looks for it without Jest's configuration.
   testEnvironment: join(import.meta.dirname, 'environment.js'),

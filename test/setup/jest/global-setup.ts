@@ -14,8 +14,7 @@ export default async function globalSetup(
   _global: Config.GlobalConfig,
   { rootDir }: Config.ProjectConfig,
 ): Promise<void> {
-  const root = (await hasRoom(MEMORY)) ? MEMORY : tmpdir();
-  process.env['TEST_DATA_ROOT'] = root;
+  const root = (process.env['TEST_DATA_ROOT'] ??= (await hasRoom(MEMORY)) ? MEMORY : tmpdir());
   if (process.env['TEST_DATABASE_URL'] !== undefined) return;
   // The built file: in global setup, Jest does not map the name of a .js file to its .ts source.
   const built = join(rootDir, 'dist/database/open-database.js');
