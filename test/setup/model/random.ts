@@ -1,3 +1,6 @@
+import { uniformInt } from 'pure-rand/distribution/uniformInt';
+import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
+
 /** Takes the seed in `PROPERTY_SEED`, or a new one, and prints it, so that a run can be repeated. */
 export function printedSeed(run: string): number {
   // fast-check names seeds as signed integers of 32 bits.
@@ -7,14 +10,10 @@ export function printedSeed(run: string): number {
 }
 
 /**
- * A linear congruential generator (Numerical Recipes), with a seed, so that a failure can be repeated.
- *
- * @returns a function that returns a whole number from 0, less than `below`
+ * @param seed with which a failure can be repeated
+ * @returns a function that returns a random whole number from 0, less than `below`
  */
 export function generator(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
+  const random = xoroshiro128plus(seed);
+  return (below) => uniformInt(random, 0, below - 1);
 }
