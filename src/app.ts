@@ -9,6 +9,8 @@ import { readConfig, type AppConfig } from './config/config.js';
 import { allowOrigins, respondToPreflight } from './http/cors.js';
 import { HttpAdapter } from './http/http-adapter.js';
 import { LifecycleService } from './http/lifecycle.service.js';
+import { PendingBodies } from './http/pending-bodies.js';
+import { PENDING_BODIES_SETTING } from './http/read-body.js';
 import { refuseBadRequest } from './http/refuse-bad-request.js';
 import { RequestObserver } from './http/request-observer.js';
 import { noSniff } from './http/security-headers.js';
@@ -45,6 +47,7 @@ export async function createApp(
     refuseBadRequest,
     redirectBrowser,
   );
+  app.set(PENDING_BODIES_SETTING, app.get(PendingBodies));
   // Before `init`, which ends the list of routes with the error for an unknown path.
   serveDocument(app, API_DESCRIPTION, config.baseUrl);
   await app.init();

@@ -86,6 +86,14 @@ describe('readConfig', () => {
     });
   });
 
+  it.each([
+    ['4000 with a server', 4000, { DATABASE_URL: 'postgres://u@db.example.org/plants' }],
+    ['1000 with the embedded Postgres', 1000, { DATABASE_URL: '' }],
+    ['what is set with either', 4000, { MAX_CONNECTIONS: '4000' }],
+  ])('the limit of connections is %s', (_, connections, env) => {
+    expect(readConfig(env).http.maxConnections).toBe(connections);
+  });
+
   it('treats an empty variable as not set', () => {
     const empty = { PORT: '', DATABASE_URL: '', DATABASE_URL_FILE: '', PGPASSWORD: '' };
     expect(readConfig(empty)).toEqual(readConfig({}));

@@ -12,7 +12,6 @@ import { readConfig } from '../config/config.js';
 import { toServiceError } from '../errors/error.filter.js';
 import { sendError } from '../errors/send-error.js';
 import { HttpAdapter } from './http-adapter.js';
-import { BODY_LIMIT_SETTING } from './read-body.js';
 
 const resources = useResources();
 
@@ -21,7 +20,6 @@ const SETTINGS = {
   idleTimeout: 12_000,
   requestTimeout: 13_000,
   maxConnections: 14,
-  bodyLimit: 15,
   trustedProxyHops: 1,
 };
 
@@ -73,7 +71,6 @@ describe('the server', () => {
       timeout: SETTINGS.idleTimeout,
       maxConnections: SETTINGS.maxConnections,
     });
-    expect(app.get(BODY_LIMIT_SETTING)).toBe(SETTINGS.bodyLimit);
   });
 
   it('looks at least once a second for requests that exceed their timeouts', () => {

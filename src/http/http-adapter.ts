@@ -12,7 +12,6 @@ import { endIdle } from './idle-timeout.js';
 import { lingerAtEnd } from './linger.js';
 import { respondToParserErrors } from './parser-errors.js';
 import { handleInTurn } from './pipelining.js';
-import { BODY_LIMIT_SETTING } from './read-body.js';
 
 /** How often Node looks for requests that exceed their timeouts. */
 const TIMEOUT_CHECK_INTERVAL_MS = 500;
@@ -114,6 +113,5 @@ function strictExpress(config: Config['http']): Application {
   app.disable('etag');
   // With 0, X-Forwarded-For is ignored: any client can send it.
   app.set('trust proxy', config.trustedProxyHops);
-  app.set(BODY_LIMIT_SETTING, config.bodyLimit);
   return app;
 }

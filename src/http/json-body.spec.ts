@@ -3,6 +3,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import { ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { ValidateBy } from 'class-validator';
+import { Registry } from 'prom-client';
 import {
   CHUNKED,
   chunked,
@@ -12,10 +13,12 @@ import {
   type Exchange,
   type Receiver,
 } from '../../test/setup/http/receiver.js';
+import { readConfig } from '../config/config.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { JsonBody, parseBody } from './json-body.js';
-import { BODY_LIMIT_SETTING } from './read-body.js';
+import { PendingBodies } from './pending-bodies.js';
+import { PENDING_BODIES_SETTING } from './read-body.js';
 
 class Thing {
   @ValidateBy({ name: 'isInteger', validator: { validate: (value) => typeof value === 'bigint' } })
@@ -47,7 +50,8 @@ describe('the body of a request, as the parameter of a handler', () => {
   let receiver: Receiver;
 
   beforeAll(async () => {
-    receiver = await startReceiver({ [BODY_LIMIT_SETTING]: 30 });
+    const bodies = new PendingBodies(readConfig({ BODY_LIMIT: '30' }), new Registry());
+    receiver = await startReceiver({ [PENDING_BODIES_SETTING]: bodies });
   });
   afterAll(() => receiver.close());
 

@@ -3,20 +3,27 @@
 import type { Request, Response } from 'express';
 import { ErrorCode } from '../errors/error-codes.js';
 import { connectionClosed, ServiceError } from '../errors/service-error.js';
+import type { PendingBodies, Take } from './pending-bodies.js';
 import { whenClosed } from './when-closed.js';
 
-/** The Express setting that holds BODY_LIMIT, in bytes: a parameter decorator cannot inject CONFIG. */
-export const BODY_LIMIT_SETTING = 'body limit';
+/** The Express setting that holds a PendingBodies: a parameter decorator cannot inject it. */
+export const PENDING_BODIES_SETTING = 'pending bodies';
 
 /**
  * Reads the body of a request. One that has arrived already is read without listeners and without a promise.
  *
- * @throws ServiceError bodyTooLarge as soon as more than `BODY_LIMIT` is announced or has arrived; connectionClosed
+ * @throws ServiceError bodyTooLarge as soon as more than `BODY_LIMIT` is announced or has arrived; overloaded, before the body
+ *   is read if its length is announced; connectionClosed
  */
 export function readBody(request: Request, response: Response): Buffer | Promise<Buffer> {
-  const limit = request.app.get(BODY_LIMIT_SETTING) as number;
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw bodyTooLarge(limit);
-  return hasArrived(request) ? takeBody(request, limit) : receiveBody(request, response, limit);
+  const bodies = request.app.get(PENDING_BODIES_SETTING) as PendingBodies;
+  const announced = request.headers['content-length'];
+  if (Number(announced ?? 0) > bodies.limit) throw bodyTooLarge(bodies.limit);
+  const take = bodies.open(response);
+  if (hasArrived(request)) return takeBody(request, bodies.limit, take);
+  if (announced === undefined) return receiveBody(request, response, bodies.limit, take);
+  take(Number(announced));
+  return receiveBody(request, response, bodies.limit);
 }
 
 /** RFC 9112 section 6.3: without Transfer-Encoding and Content-Length, a request has no body. */
@@ -29,14 +36,21 @@ function hasArrived(request: Request): boolean {
   return request.complete || request.readableLength === Number(request.headers['content-length']);
 }
 
-function takeBody(request: Request, limit: number): Buffer {
+function takeBody(request: Request, limit: number, take: Take): Buffer {
   const length = request.readableLength;
   if (length > limit) throw bodyTooLarge(limit);
+  take(length);
   // Since Node 26, read() without a length returns only the first of several chunks.
   return (request.read(length) as Buffer | null) ?? Buffer.alloc(0);
 }
 
-function receiveBody(request: Request, response: Response, limit: number): Promise<Buffer> {
+/** @param take called for each chunk; undefined when the place of the whole body is taken */
+function receiveBody(
+  request: Request,
+  response: Response,
+  limit: number,
+  take?: Take,
+): Promise<Buffer> {
   // RFC 9110 section 10.1.1: the client waits for permission to send its body; HTTP/1.0 does not know this exchange.
   if (request.headers.expect !== undefined && request.httpVersion === '1.1') {
     response.writeContinue();
@@ -51,9 +65,13 @@ function receiveBody(request: Request, response: Response, limit: number): Promi
     const onData = (chunk: Buffer) => {
       size += chunk.length;
       chunks.push(chunk);
-      if (size > limit) {
+      try {
+        if (size > limit) throw bodyTooLarge(limit);
+        take?.(chunk.length);
+      } catch (error) {
+        const refusal = error as ServiceError;
         request.pause();
-        settle(() => reject(bodyTooLarge(limit)));
+        settle(() => reject(refusal));
       }
     };
     const onEnd = () =>

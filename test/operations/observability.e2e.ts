@@ -303,6 +303,7 @@ describe('metrics', () => {
   it.each([
     'plant_store_database_waiting',
     'plant_store_pending_requests',
+    'plant_store_pending_body_bytes',
     'plant_store_batch_waiting',
     'plant_store_token_lookups',
   ])('%s is 0', async (series) => {
