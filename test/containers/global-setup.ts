@@ -18,6 +18,9 @@ export default async function globalSetup(): Promise<void> {
   const engine = findEngine();
   process.env['CONTAINER_ENGINE'] = engine;
   if (engine === 'podman') process.env['CONTAINERS_CONF'] ??= podmanConfig();
+  const options = buildOptions(engine);
+  // For the build of a release.
+  process.env['CONTAINER_BUILD_OPTIONS'] = options.join(' ');
   const find = (pattern: RegExp, file: string) => pattern.exec(readFileSync(file, 'utf8'))![1]!;
   const composed = (image: RegExp) => find(image, 'docker-compose.yml');
   const nodeImages = [find(/^FROM (node:\S+)/m, 'Dockerfile')];
@@ -28,7 +31,7 @@ export default async function globalSetup(): Promise<void> {
   ];
   const buildService = async () => {
     await obtainBaseImages(engine, 'test/containers/make-node-image.sh', nodeImages);
-    await run(engine, 'build', ...buildOptions(engine), '--tag', 'plant-store', '.');
+    await run(engine, 'build', ...options, '--tag', 'plant-store', '.');
   };
   // Both take a minute or more, and mostly one processor.
   await Promise.all([

@@ -81,10 +81,17 @@ it('says in one line which setting is wrong', async () => {
   await wrong.remove();
 });
 
-it('runs as an ordinary user, and has the labels of package.json', async () => {
+it('has the packages for traces', async () => {
+  const traced = runContainer(['--env=OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:9']);
+  expect((await fetchDocumented(`${await traced.url()}/health/ready`)).status).toBe(200);
+  await traced.remove();
+});
+
+it('runs as an ordinary user, opens the port of the service, and has the labels of package.json', async () => {
   const inspect = (value: string) =>
     engine('image', 'inspect', `--format={{json .Config.${value}}}`, IMAGE);
   expect(JSON.parse(await inspect('User'))).toBe('node');
+  expect(JSON.parse(await inspect('ExposedPorts'))).toEqual({ '3000/tcp': {} });
   const { version, description, license } = JSON.parse(
     await readFile('package.json', 'utf8'),
   ) as Record<string, string>;

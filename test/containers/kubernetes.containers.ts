@@ -67,6 +67,7 @@ const PASSWORD = 'secret/of#Kubernetes';
   it('migrate, and then serve, read-only and within their limits of memory', async () => {
     const migration = await play('migration', 'migration/job.yaml');
     expect(await engine('wait', migration)).toBe('0');
+    expect(await postgres.query('SELECT count(*) > 0 FROM migrations')).toEqual(['t']);
 
     const service = await play('service', 'deployment.yaml');
     await until(async () => (await engine('logs', service)).includes('listens on'));
@@ -78,6 +79,7 @@ const PASSWORD = 'secret/of#Kubernetes';
     const url = `http://${await engine('inspect', format, id)}:3000`;
     expect((await postPlant(url, token, '1')).status).toBe(200);
     expect(await isStored(url, token, '1')).toBe(true);
+    expect(await postgres.query('SELECT id FROM plants')).toEqual(['1']);
     expect(await engine('inspect', '--format={{.HostConfig.ReadonlyRootfs}}', service)).toBe(
       'true',
     );

@@ -66,16 +66,16 @@ describe('a server that asks for a password, which DATABASE_URL does not have', 
   it.each(ways)('with %s, the commands work', async (_way, settings) => {
     expect(await runInProcess(['token', 'create', 'greenhouse'], await settings())).toMatchObject({
       exitCode: 0,
-      stderr: expect.stringMatching(/"msg":"Created the token greenhouse \(\w+\)\."\}\n$/),
+      stdout: expect.stringMatching(/^plantstore_\w+\n$/),
+      stderr: expect.stringMatching(/^.*"msg":"Created the token greenhouse \(\w+\)\."\}\n$/),
     });
   });
 
-  it.each(['1', '2'])('the service works with %s worker(s)', async (workers) => {
-    const env = {
-      DATABASE_URL: workers === '1' ? url() : list(),
-      PGPASSWORD_FILE: await passwordFile(),
-      WEB_CONCURRENCY: workers,
-    };
+  it.each<[string, string, () => Settings | Promise<Settings>]>([
+    ['DATABASE_URL_FILE', '1', async () => ({ DATABASE_URL_FILE: await urlFile() })],
+    ['PGPASSWORD and a list of hosts', '2', () => ({ DATABASE_URL: list(), PGPASSWORD: PASSWORD })],
+  ])('with %s, the service works with %s worker(s)', async (_way, workers, settings) => {
+    const env = { ...(await settings()), WEB_CONCURRENCY: workers };
     const create = await runInProcess(['token', 'create', 'greenhouse'], env);
     const service = runService(env);
     try {

@@ -112,4 +112,15 @@ describe('migrations', () => {
       'plants_pkey',
     ]);
   });
+
+  it('can be reverted', async () => {
+    await prepareDatabase(config, () => undefined);
+    const dataSource = await new DataSource(databaseOptions(config)).initialize();
+    try {
+      for (const _migration of MIGRATION_NAMES) await dataSource.undoLastMigration();
+    } finally {
+      await dataSource.destroy();
+    }
+    expect(await tables()).toEqual([{ name: 'migrations' }]);
+  });
 });

@@ -277,6 +277,7 @@ describe('the embedded Postgres of a service', () => {
     // Until then, processes of the one that was killed may still respond. Between the two, there is no file.
     await until(async () => (await postgresPid(ownDataDir).catch(() => pid)) !== pid);
     await until(async () => (await post(service, 5)).status === 200);
+    await service.waitFor(/The embedded Postgres ended/);
     await expectStored(service, 4);
   });
 

@@ -26,7 +26,7 @@ const sent = (outcome: number, expected = [200], id = '1'): SentRequest => ({
   endedAt: 6.5,
 });
 
-function historyOf(label: string, all: readonly SentRequest[], acknowledgedAt = [1, 9]): History {
+function historyOf(label: string, all: readonly SentRequest[], acknowledgedAt = [9]): History {
   const history = new History(label, () => 0);
   history.sent.push(...all);
   history.acknowledgedAt.push(...acknowledgedAt);
@@ -130,6 +130,7 @@ it('requests are counted by outcome, after each fault and in the second of their
   expect(report.faults[0]!.outcomes).toEqual({ 'Plant Store': { '200': 1, '50000': 1 } });
   expect(report.targets[0]).toMatchObject({
     requests: 3,
+    acknowledged: 1,
     outcomes: { '200': 1, '50000': 1, '50300': 1 },
     slowestMilliseconds: 1500,
   });
@@ -149,6 +150,7 @@ it('a long list of problems is printed in part, and complete in the report', () 
   const report = reportOn(Array.from({ length: 50 }, () => sent(50000)));
   expect(report.problems).toHaveLength(51);
   expect(formatReport(report)).toContain('and 31 more');
+  expect(formatReport(report)).toContain('Result: not clean (seed 7, commit abc).');
 });
 
 describe('the chart', () => {

@@ -163,8 +163,8 @@ describe('the Compose file', () => {
       expect(migration.command).toEqual(['./plant-store', 'migrate', '--distribute']);
     });
 
-    it('adds all workers to the coordinator when they are there', () => {
-      expect(servers.length).toBeGreaterThan(1);
+    it('adds two workers to the coordinator when they are there', () => {
+      expect(servers).toHaveLength(1 + 2);
       const { command, environment, depends_on } = dependencyOf(migration);
       expect(environment['PGHOST']).toBe(coordinator);
       const added = [...command!.join('\n').matchAll(/citus_(?:set|add)_\w+\('([^']+)'/g)];
@@ -237,6 +237,12 @@ describe('the monitoring of the Compose file', () => {
     const { hostname, port } = new URL(datasources[0].url);
     expect(hostname).toBe('prometheus');
     expect(port).toBe(portOf(services[hostname]!));
+  });
+
+  it('has a user of Grafana whose password the operator sets, and that is `plants` otherwise', () => {
+    const { environment } = services['grafana']!;
+    expect(environment).not.toHaveProperty('GF_SECURITY_ADMIN_USER');
+    expect(environment['GF_SECURITY_ADMIN_PASSWORD']).toBe('${GRAFANA_PASSWORD:-plants}');
   });
 
   it('shows the dashboard', () => {

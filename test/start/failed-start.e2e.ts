@@ -104,23 +104,15 @@ describe('a start that cannot succeed', () => {
       /^The address 192\.0\.2\.250 is not on this machine\. Set HOST to an address of this machine\.\n$/,
     ],
     [
-      'a database that stays away, with all entries in the log,',
+      'a database with sslmode=require that stays away, with all entries in the log,',
       ['service'],
       {
-        DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants',
+        // TypeORM, pg and Node warn of some values of sslmode, on standard error.
+        DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants?sslmode=require',
         DATABASE_START_TIMEOUT_MS: '0',
         LOG_LEVEL: 'trace',
       },
       /^The database at 127\.0\.0\.1:1\/plants could not be used within 0 ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
-    ],
-    [
-      'a database with sslmode=require that stays away',
-      ['command'],
-      {
-        DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants?sslmode=require',
-        DATABASE_START_TIMEOUT_MS: '0',
-      },
-      /^The database at 127\.0\.0\.1:1\/plants could not be used within 0 ms: .*\n$/,
     ],
   ];
 

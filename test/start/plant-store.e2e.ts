@@ -408,6 +408,7 @@ describe('./plant-store', () => {
       const main = join(folder, 'src/main.ts');
       const text = await readFile(main, 'utf8');
       const build = await filesIn(join(folder, 'dist'));
+      const sources = Object.keys(await filesIn(join(folder, 'src'))).sort();
       await writeFile(main, source(1));
       const dev = runProgram('npm', ['run', '-s', 'start:dev'], {}, folder);
       try {
@@ -430,6 +431,8 @@ describe('./plant-store', () => {
         'ended 2',
       ]);
       expect(await filesIn(join(folder, 'dist'))).toEqual(build);
+      // A new file would be newer than that build.
+      expect(Object.keys(await filesIn(join(folder, 'src'))).sort()).toEqual(sources);
     });
 
     describe('whose build takes no time, because the subject is when it runs', () => {
@@ -510,6 +513,7 @@ describe('./plant-store', () => {
         await touch(quick, '2010-01-01', 'dist/.complete');
         expect(await start(quick)).toEqual({ ...built, stdout: 'the log\n' });
         expect(await start(quick)).toEqual({ ...notBuilt, stdout: 'the log\n' });
+        expect(await command(quick)).toMatchObject(notBuilt);
       });
     });
   });

@@ -253,13 +253,13 @@ describe('a service on the embedded database', () => {
     expect(service.stderr).toBe('');
   });
 
-  it('completes the request in flight when a signal stops it, and closes the database only then', async () => {
+  it('completes the request in flight when Ctrl-C stops it, and closes the database only then', async () => {
     const [, token] = /Bearer (\w+)/.exec(await curlOf(service))!;
     const url = await urlOf(service);
     const body = '{"id":2,"name":"in flight"}';
     const socket = await openConnection(Number(new URL(url).port));
     await beginPlant(socket, token!, body);
-    service.process.kill('SIGTERM');
+    service.process.kill('SIGINT');
     await until(() =>
       fetchDocumented(`${url}/health/live`).then(
         () => false,

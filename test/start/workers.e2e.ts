@@ -404,6 +404,30 @@ describeOnLinux('several workers that stop', () => {
     expect(service.command.stdout).not.toContain('the primary has ended');
   });
 
+  it('send their last traces when a signal stops the primary', async () => {
+    const collector = await startCollector();
+    resources.defer(() => void collector.server.close());
+    const service = await start({
+      ...COLLECTOR_TIME,
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_TIMEOUT: '60000',
+      SHUTDOWN_TIMEOUT_MS: NEVER_MS,
+    });
+    const inFlight = await connectToBoth(service);
+    const traceIds = ['1'.repeat(32), '2'.repeat(32)];
+    for (const [id, socket] of inFlight.entries()) {
+      await beginPlant(socket, token, bodyOf(id), [traceparent(traceIds[id]!)]);
+    }
+    service.command.process.kill('SIGTERM');
+    await refusesConnections(service.port);
+    await expectFinished(inFlight);
+    expect(await service.command.exit()).toBe(0);
+    for (const id of traceIds) {
+      const spans = collector.spans.filter(({ traceId }) => traceId === id);
+      expect(spans.map(({ name }) => name)).toContain('POST /plants');
+    }
+  });
+
   it('send the responses to the requests in flight, refuse scrapes at once, also those that wait for it, send their last traces, and end, when the primary is killed', async () => {
     const collector = await startCollector();
     resources.defer(() => void collector.server.close());
@@ -468,6 +492,7 @@ describeOnLinux('a start of several workers that cannot succeed', () => {
     expect(command.stderr).toMatch(
       /Error: boom\n +at [^]+\nThe first worker ended \(exit code 1\) before it listened\.\n$/,
     );
+    expect(command.stderr.match(/The first worker ended/g)).toHaveLength(1);
     expect(command.stdout).toMatch(/^[^\n]+The Plant Store \S+ starts\."\}\n$/);
   });
 });
