@@ -163,7 +163,7 @@ in_containers() {
     echo 'NOT RUN here: a job of its own runs them, with Docker.'
     return
   fi
-  install buildah podman runc iptables netavark aardvark-dns fuse-overlayfs uidmap catatonit debootstrap
+  install buildah podman runc iptables netavark aardvark-dns fuse-overlayfs uidmap catatonit debootstrap jq
   tests npm run test:containers --
 }
 

@@ -87,6 +87,8 @@ describe('access tokens', () => {
       const [row] = await query('SELECT * FROM access_tokens');
       expect(row).toMatchObject({ hash: hashAccessToken(token) });
       expect(JSON.stringify(row)).not.toContain(token);
+      const [text] = await query('SELECT access_tokens::text AS row FROM access_tokens');
+      expect(JSON.stringify(text)).not.toContain(Buffer.from(token).toString('hex'));
       expect(JSON.stringify(await tokens.list())).not.toContain('hash');
     });
 

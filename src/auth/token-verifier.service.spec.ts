@@ -94,7 +94,7 @@ describe('the verifier of tokens', () => {
       expect(findCached(token.slice(0, -1))).toBeUndefined();
     });
 
-    it('for four seconds, which begin with the lookup and not with its end', async () => {
+    it('from the beginning of its lookup, and not from its end', async () => {
       const token = await issuer.sign();
       const release = issuer.hold();
       const verdict = verify(token);

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Client, type ClientConfig } from 'pg';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { holdTimers } from '../../test/setup/time/held-timers.js';
+import { settled } from '../../test/setup/time/settled.js';
 import {
   openScriptedPostgres,
   openServerIn,
@@ -156,7 +157,7 @@ describe('primaryClient', () => {
       const connected = connect(clientFor(frozen, primary));
       await arrived.promise;
       jest.advanceTimersByTime(SHARE_MS - 1);
-      await new Promise(setImmediate);
+      await settled();
       expect(jest.getTimerCount()).toBeGreaterThan(0);
       jest.advanceTimersByTime(1);
       expect(await connected).toMatchObject({ port: primary.port });

@@ -43,21 +43,21 @@ describe('the limit of the bodies in flight', () => {
 
   it('is the one of all bodies together', async () => {
     bodies.open((await send()).response)(bodies.total - 10);
-    const take = bodies.open((await send()).response);
-    take(4);
-    expect(() => take(7)).toThrow(OVERLOADED);
-    take(6);
+    const count = bodies.open((await send()).response);
+    count(4);
+    expect(() => count(7)).toThrow(OVERLOADED);
+    count(6);
     expect(await bytes()).toBe(bodies.total);
   });
 
   it.each([
     ['the response has been sent', ({ response }: Exchange) => response.end()],
     ['the client closed the connection', ({ client }: Exchange) => client.destroy()],
-  ])('has a place again when %s', async (_, end) => {
+  ])('allows as many bytes again when %s', async (_, end) => {
     const first = await send();
-    const take = bodies.open(first.response);
-    take(bodies.total - 1);
-    take(1);
+    const count = bodies.open(first.response);
+    count(bodies.total - 1);
+    count(1);
     const second = bodies.open((await send()).response);
     expect(() => second(1)).toThrow(OVERLOADED);
     end(first);
@@ -67,15 +67,23 @@ describe('the limit of the bodies in flight', () => {
     expect(await bytes()).toBe(1);
   });
 
-  it('has no place for a body whose client has closed the connection, which would never be free again', async () => {
+  it('counts nothing for a client that has closed the connection, which would never be subtracted', async () => {
     const gone = await send();
     const before = bodies.open(gone.response);
     gone.client.destroy();
     await closed(gone);
-    for (const take of [before, bodies.open(gone.response)]) {
-      expect(() => take(1)).toThrow('The client closed the connection.');
+    for (const count of [before, bodies.open(gone.response)]) {
+      expect(() => count(1)).toThrow('The client closed the connection.');
     }
     expect(await bytes()).toBe(0);
+  });
+
+  it('is checked for a body that is announced, which does not count before it arrives', async () => {
+    bodies.open((await send()).response)(bodies.total - 10);
+    bodies.check(10);
+    bodies.check(10);
+    expect(() => bodies.check(11)).toThrow(OVERLOADED);
+    expect(await bytes()).toBe(bodies.total - 10);
   });
 
   it('has a metric that an operator can tell apart', async () => {

@@ -1,4 +1,4 @@
-// For the clients of an overloaded service that sends large plants: it refuses some instead of running out of memory.
+// For clients that send large plants to an overloaded service: some are refused, so that it does not run out of memory.
 
 import { Inject, Injectable } from '@nestjs/common';
 import type { Response } from 'express';
@@ -7,20 +7,20 @@ import { CONFIG, type Config } from '../config/config.js';
 import { connectionClosed, overloaded } from '../errors/service-error.js';
 import { whenClosed } from './when-closed.js';
 
-/** A plant has about 100 bytes, so that only much larger ones than usual are refused. */
+/** A plant usually has about 100 bytes, so clients that send such plants never reach this limit. */
 const BYTES_PER_REQUEST = 8192;
 
 /** With a large `BODY_LIMIT`, this many of the largest bodies may be in flight. */
 const LARGEST_BODIES = 4;
 
 /**
- * Takes place for more bytes of one body.
+ * Counts bytes of one body that have arrived.
  *
- * @throws ServiceError overloaded when the bodies in flight would be too large together; connectionClosed
+ * @throws ServiceError overloaded, and counts nothing, when all bodies in flight would have too many bytes; connectionClosed
  */
-export type Take = (bytes: number) => void;
+export type CountBytes = (bytes: number) => void;
 
-/** Limits the bytes of all bodies in flight, because a limit of the requests alone would allow 100 MB by default. */
+/** Limits the bytes of all bodies in flight: a thousand of the largest by default are 66 MB, and are copied several times. */
 @Injectable()
 export class PendingBodies {
   /** The most bytes of one body. */
@@ -43,15 +43,24 @@ export class PendingBodies {
     });
   }
 
-  /** @returns a function that takes place for the body of a request, until its response is closed */
-  open(response: Response): Take {
-    let taken = 0;
-    whenClosed(response, () => (this.bytes -= taken));
+  /**
+   * @param bytes of a body that its client announced. They do not count before they arrive: otherwise, a few clients that announce
+   *   large bodies and send nothing would keep all others out.
+   * @throws ServiceError overloaded when the body would be refused later
+   */
+  check(bytes: number): void {
+    if (this.bytes + bytes > this.total) throw overloaded();
+  }
+
+  /** @returns a function that counts bytes of the body of a request until its response is closed */
+  open(response: Response): CountBytes {
+    let counted = 0;
+    whenClosed(response, () => (this.bytes -= counted));
     return (bytes) => {
-      // What is taken later would never be given back.
+      // What is counted later would never be subtracted.
       if (response.closed) throw connectionClosed();
-      if (this.bytes + bytes > this.total) throw overloaded();
-      taken += bytes;
+      this.check(bytes);
+      counted += bytes;
       this.bytes += bytes;
     };
   }

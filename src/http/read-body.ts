@@ -1,9 +1,10 @@
 // For clients that send their body with its header in one packet, as nearly all do, or later and in chunks, as Go and fetch
 // send a stream.
+
 import type { Request, Response } from 'express';
 import { ErrorCode } from '../errors/error-codes.js';
 import { connectionClosed, ServiceError } from '../errors/service-error.js';
-import type { PendingBodies, Take } from './pending-bodies.js';
+import type { CountBytes, PendingBodies } from './pending-bodies.js';
 import { whenClosed } from './when-closed.js';
 
 /** The Express setting that holds a PendingBodies: a parameter decorator cannot inject it. */
@@ -12,18 +13,18 @@ export const PENDING_BODIES_SETTING = 'pending bodies';
 /**
  * Reads the body of a request. One that has arrived already is read without listeners and without a promise.
  *
- * @throws ServiceError bodyTooLarge as soon as more than `BODY_LIMIT` is announced or has arrived; overloaded, before the body
- *   is read if its length is announced; connectionClosed
+ * @throws ServiceError bodyTooLarge as soon as more than `BODY_LIMIT` is announced or has arrived; overloaded as soon as all
+ *   bodies in flight would be too large together; connectionClosed
  */
 export function readBody(request: Request, response: Response): Buffer | Promise<Buffer> {
   const bodies = request.app.get(PENDING_BODIES_SETTING) as PendingBodies;
-  const announced = request.headers['content-length'];
-  if (Number(announced ?? 0) > bodies.limit) throw bodyTooLarge(bodies.limit);
-  const take = bodies.open(response);
-  if (hasArrived(request)) return takeBody(request, bodies.limit, take);
-  if (announced === undefined) return receiveBody(request, response, bodies.limit, take);
-  take(Number(announced));
-  return receiveBody(request, response, bodies.limit);
+  const announced = Number(request.headers['content-length'] ?? 0);
+  if (announced > bodies.limit) throw bodyTooLarge(bodies.limit);
+  bodies.check(announced);
+  const count = bodies.open(response);
+  return hasArrived(request)
+    ? takeBody(request, bodies.limit, count)
+    : receiveBody(request, response, bodies.limit, count);
 }
 
 /** RFC 9112 section 6.3: without Transfer-Encoding and Content-Length, a request has no body. */
@@ -36,20 +37,19 @@ function hasArrived(request: Request): boolean {
   return request.complete || request.readableLength === Number(request.headers['content-length']);
 }
 
-function takeBody(request: Request, limit: number, take: Take): Buffer {
+function takeBody(request: Request, limit: number, count: CountBytes): Buffer {
   const length = request.readableLength;
   if (length > limit) throw bodyTooLarge(limit);
-  take(length);
+  count(length);
   // Since Node 26, read() without a length returns only the first of several chunks.
   return (request.read(length) as Buffer | null) ?? Buffer.alloc(0);
 }
 
-/** @param take called for each chunk; undefined when the place of the whole body is taken */
 function receiveBody(
   request: Request,
   response: Response,
   limit: number,
-  take?: Take,
+  count: CountBytes,
 ): Promise<Buffer> {
   // RFC 9110 section 10.1.1: the client waits for permission to send its body; HTTP/1.0 does not know this exchange.
   if (request.headers.expect !== undefined && request.httpVersion === '1.1') {
@@ -67,7 +67,7 @@ function receiveBody(
       chunks.push(chunk);
       try {
         if (size > limit) throw bodyTooLarge(limit);
-        take?.(chunk.length);
+        count(chunk.length);
       } catch (error) {
         const refusal = error as ServiceError;
         request.pause();

@@ -8,7 +8,7 @@ const CACHE = resolve('node_modules/.cache/plant-store');
 
 /** Everything that stands in for Docker and its registry, as Debian names it. */
 const PACKAGES =
-  'buildah podman runc iptables netavark aardvark-dns fuse-overlayfs uidmap catatonit debootstrap docker-compose';
+  'buildah podman runc iptables netavark aardvark-dns fuse-overlayfs uidmap catatonit debootstrap docker-compose jq';
 
 /**
  * Finds a container engine, and builds the image of the service with it, under the name that docker-compose.yml gives it. Ends the
@@ -19,7 +19,7 @@ export default async function globalSetup(): Promise<void> {
   process.env['CONTAINER_ENGINE'] = engine;
   if (engine === 'podman') process.env['CONTAINERS_CONF'] ??= podmanConfig();
   const options = buildOptions(engine);
-  // For the build of a release.
+  // release.containers.ts builds, too: without them, podman reaches no registry.
   process.env['CONTAINER_BUILD_OPTIONS'] = options.join(' ');
   const find = (pattern: RegExp, file: string) => pattern.exec(readFileSync(file, 'utf8'))![1]!;
   const composed = (image: RegExp) => find(image, 'docker-compose.yml');

@@ -83,8 +83,11 @@ it('says in one line which setting is wrong', async () => {
 
 it('has the packages for traces', async () => {
   const traced = runContainer(['--env=OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:9']);
-  expect((await fetchDocumented(`${await traced.url()}/health/ready`)).status).toBe(200);
-  await traced.remove();
+  try {
+    expect((await fetchDocumented(`${await traced.url()}/health/ready`)).status).toBe(200);
+  } finally {
+    await traced.remove();
+  }
 });
 
 it('runs as an ordinary user, opens the port of the service, and has the labels of package.json', async () => {

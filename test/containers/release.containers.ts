@@ -26,6 +26,8 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+# This script may hide the real one.
+PATH=\${PATH#*:}
 exec "$ENGINE" build $BUILD_OPTIONS "\${args[@]}"
 `;
 
@@ -34,31 +36,37 @@ it('the image of a release says which version and commit it is, where its source
   const { run } = workflow.jobs.release.steps.find(({ id }) => id === 'build')!;
   const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-release-'));
-  await writeFile(join(folder, 'docker'), DOCKER, { mode: 0o755 });
-  const output = join(folder, 'output');
-  const build = runProgram('bash', ['-eo', 'pipefail', '-c', run!], {
-    ...environment(),
-    PATH: `${folder}:${process.env['PATH']}`,
-    ENGINE,
-    BUILD_OPTIONS: process.env['CONTAINER_BUILD_OPTIONS']!,
-    RUNNER_TEMP: folder,
-    GITHUB_OUTPUT: output,
-    GITHUB_REF_NAME: `v${version}`,
-    GITHUB_REPOSITORY: 'Example/Plant-Store',
-    GITHUB_SERVER_URL: 'https://git.example.org',
-    GITHUB_SHA: '0123456789abcdef0123456789abcdef01234567',
-  });
-  expect(await build.exit()).toBe(0);
   const image = 'ghcr.io/example/plant-store';
-  expect(await readFile(output, 'utf8')).toBe(`image=${image}\ndigest=sha256:0123\n`);
-  const format = '--format={{json .Config.Labels}}';
-  const labels = await engine('image', 'inspect', format, `${image}:${version}`);
-  expect(JSON.parse(labels)).toMatchObject({
-    'org.opencontainers.image.version': version,
-    'org.opencontainers.image.source': 'https://git.example.org/Example/Plant-Store',
-    'org.opencontainers.image.revision': '0123456789abcdef0123456789abcdef01234567',
-    'org.opencontainers.image.created': expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
-  });
-  await engine('image', 'rm', `${image}:${version}`);
-  await rm(folder, { recursive: true });
+  try {
+    await writeFile(join(folder, 'docker'), DOCKER, { mode: 0o755 });
+    const output = join(folder, 'output');
+    const build = runProgram('bash', ['-eo', 'pipefail', '-c', run!], {
+      ...environment(),
+      PATH: `${folder}:${process.env['PATH']}`,
+      ENGINE,
+      BUILD_OPTIONS: process.env['CONTAINER_BUILD_OPTIONS']!,
+      RUNNER_TEMP: folder,
+      GITHUB_OUTPUT: output,
+      GITHUB_REF_NAME: `v${version}`,
+      GITHUB_REPOSITORY: 'Example/Plant-Store',
+      GITHUB_SERVER_URL: 'https://git.example.org',
+      GITHUB_SHA: '0123456789abcdef0123456789abcdef01234567',
+    });
+    expect([await build.exit(), build.stderr]).toEqual([0, expect.any(String)]);
+    expect(await readFile(output, 'utf8')).toBe(`image=${image}\ndigest=sha256:0123\n`);
+    const format = '--format={{json .Config.Labels}}';
+    const labels = await engine('image', 'inspect', format, `${image}:${version}`);
+    expect(JSON.parse(labels)).toMatchObject({
+      'org.opencontainers.image.version': version,
+      'org.opencontainers.image.source': 'https://git.example.org/Example/Plant-Store',
+      'org.opencontainers.image.revision': '0123456789abcdef0123456789abcdef01234567',
+      'org.opencontainers.image.created': expect.stringMatching(
+        /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/,
+      ),
+    });
+  } finally {
+    const names = await engine('image', 'ls', '--format={{.Repository}}:{{.Tag}}', image);
+    for (const name of names.split('\n').filter(Boolean)) await engine('image', 'rm', name);
+    await rm(folder, { recursive: true });
+  }
 });

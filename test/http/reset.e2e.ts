@@ -7,6 +7,7 @@ import { generator, printedSeed } from '../setup/model/random.js';
 import { openConnection, plantHead, readResponses } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
+import { settled } from '../setup/time/settled.js';
 
 const LIMIT = 5;
 
@@ -92,7 +93,7 @@ describe('a client that resets its connection', () => {
       let bytes = '';
       for (let n = 0; n <= random(4); n++) bytes += requests[random(requests.length)]!;
       socket.write(random(3) === 0 ? bytes.slice(0, random(bytes.length)) : bytes);
-      for (let turns = random(30); turns > 0; turns--) await new Promise(setImmediate);
+      for (let turns = random(30); turns > 0; turns--) await settled();
       disconnect[random(disconnect.length)]!(socket);
       socket.resume();
       await closed;

@@ -9,6 +9,7 @@ import { generator, printedSeed } from '../setup/model/random.js';
 import { openConnection, plantHead } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { untilNothingHeld } from '../setup/time/until.js';
+import { settled } from '../setup/time/settled.js';
 
 const WAVES = 12;
 const CLIENTS = 30;
@@ -41,7 +42,7 @@ describe('a storm of clients that leave', () => {
     return plantHead(token, lines) + body;
   };
   const turns = async (count: number) => {
-    for (let turn = 0; turn < count; turn++) await new Promise(setImmediate);
+    for (let turn = 0; turn < count; turn++) await settled();
   };
   /** Timers that keep the process alive, without those of the pool, which has one for each idle connection. */
   const timers = async () => {

@@ -13,6 +13,7 @@ import { openConnection } from '../setup/http/raw-http.js';
 import type { TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 import { bytesOf } from './wire.js';
+import { settled } from '../setup/time/settled.js';
 
 /** More than the ids of one history. */
 const IDS = 10;
@@ -139,7 +140,7 @@ const shifted = (plant: SentPlant, firstId: number): SentPlant => ({
 });
 
 async function pass(turns: number): Promise<void> {
-  for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
+  for (let turn = 0; turn < turns; turn++) await settled();
 }
 
 async function sendAndReset(

@@ -4,6 +4,7 @@ import {
   readResponses,
   type RawResponse,
 } from '../setup/http/raw-http.js';
+import { settled } from '../setup/time/settled.js';
 
 /** A body and its framing. */
 export interface WireRequest {
@@ -52,7 +53,7 @@ export async function sendInPieces(
       socket.write(bytes.subarray(start, end));
       start = end;
       // The service, which is in the same process, reads this piece before the next one is sent.
-      await new Promise(setImmediate);
+      await settled();
     }
     return await responses;
   } finally {

@@ -6,6 +6,7 @@ import { startPostgresServer } from '../setup/database/postgres-server.js';
 import { isReady } from '../setup/service/is-ready.js';
 import { createToken } from '../setup/service/tokens.js';
 import { until } from '../setup/time/until.js';
+import { settled } from '../setup/time/settled.js';
 
 afterEach(stopLoads);
 
@@ -24,7 +25,7 @@ describe('a rolling restart of two replicas under load', () => {
         while (isChecking) {
           const checks = await Promise.all(replicas.map(({ url }) => isReady(url)));
           ready = replicas.map(({ url }) => url).filter((_, i) => checks[i]);
-          await new Promise(setImmediate);
+          await settled();
         }
       })();
       let turn = 0;

@@ -406,7 +406,7 @@ describeOnLinux('several workers that stop', () => {
 
   it('send their last traces when a signal stops the primary', async () => {
     const collector = await startCollector();
-    resources.defer(() => void collector.server.close());
+    resources.defer(() => collector.close());
     const service = await start({
       ...COLLECTOR_TIME,
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -430,7 +430,7 @@ describeOnLinux('several workers that stop', () => {
 
   it('send the responses to the requests in flight, refuse scrapes at once, also those that wait for it, send their last traces, and end, when the primary is killed', async () => {
     const collector = await startCollector();
-    resources.defer(() => void collector.server.close());
+    resources.defer(() => collector.close());
     const service = await start({
       ...COLLECTOR_TIME,
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
