@@ -1,18 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { noResponse } from '../setup/http/fetch-documented.js';
-import { until } from '../setup/time/until.js';
+import { describe, expect, it } from '@jest/globals';
+import { useResources } from '../setup/jest/resources.js';
+import { startLoad } from '../setup/model/load.js';
 import { isStored, postPlant } from '../setup/http/post-plant.js';
 import { engine, makeFolder, printedToken, runContainer, type Container } from './engine.js';
 
 const LARGEST_ID = '9223372036854775807';
 
-let resources: AsyncDisposableStack;
-
-beforeEach(() => {
-  resources = new AsyncDisposableStack();
-});
-afterEach(() => resources.disposeAsync());
+const resources = useResources();
 
 function run(options: string[] = [], command: string[] = []): Container {
   const container = runContainer(options, command);
@@ -47,24 +42,6 @@ async function stop({ name, output }: Container): Promise<void> {
   await engine('stop', '--time', '30', name);
   expect(await output.exit()).toBe(0);
 }
-
-/**
- * Clients that send plants, one after the other, until the service responds no more.
- *
- * @param acknowledged where they write the ids that are stored
- */
-function startClients(count: number, url: string, token: string, acknowledged: string[]) {
-  const client = async () => {
-    for (let id = next++; ; id = next++) {
-      const response = await postPlant(url, token, String(id)).catch(noResponse);
-      if (response === undefined) return;
-      if (response.status === 200) acknowledged.push(String(id));
-    }
-  };
-  return Array.from({ length: count }, client);
-}
-
-let next = 1;
 
 /** The life of a container, twice on the same data. */
 async function expectToKeep(options: string[]): Promise<void> {
@@ -111,34 +88,27 @@ describe('its plants stay', () => {
     const volume = ['--volume', await makeVolume()];
     const killed = run(volume);
     const url = await killed.url();
-    const token = await printedToken(killed);
-    const acknowledged: string[] = [];
-    const clients = startClients(16, url, token, acknowledged);
-    await until(() => acknowledged.length > 1000);
+    const load = startLoad(() => url, await printedToken(killed));
+    await load.progress(1000);
     await killed.signal('SIGKILL');
-    await Promise.all(clients);
     await killed.output.exit();
+    await load.stop();
 
     const container = run(volume);
     await container.url();
     const exported = await container.exec('./plant-store', 'plants', 'export');
     const stored = new Set(exported.split('\n').map((line) => line.split(',')[0]));
-    expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
+    expect([...load.acknowledged].filter((id) => !stored.has(id))).toEqual([]);
   });
 });
 
 it('starts for the first time, and serves 64 connections, with 384 MB of memory, read-only and without a volume', async () => {
   const container = run([...RESTRICTED, '--memory=384m', '--memory-swap=384m']);
-  const acknowledged: string[] = [];
-  const clients = startClients(
-    64,
-    await container.url(),
-    await printedToken(container),
-    acknowledged,
-  );
-  await until(() => acknowledged.length > 3000);
+  const url = await container.url();
+  const load = startLoad(() => url, await printedToken(container), 64);
+  await load.progress(3000);
   await stop(container);
-  await Promise.all(clients);
+  await load.stop();
 });
 
 it('refuses a volume that another container uses, and leaves that one alone', async () => {

@@ -2,9 +2,10 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { noResponse, fetchDocumented } from '../setup/http/fetch-documented.js';
-import { until } from '../setup/time/until.js';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { fetchDocumented } from '../setup/http/fetch-documented.js';
+import { useResources } from '../setup/jest/resources.js';
+import { startLoad } from '../setup/model/load.js';
 import { isStored, postPlant } from '../setup/http/post-plant.js';
 import { engine, runContainer, type Container } from './engine.js';
 import { startPostgres, type Postgres } from './postgres.js';
@@ -14,7 +15,7 @@ const PASSWORD = 'p/#%@: ?&é';
 
 let postgres: Postgres;
 let secrets: string;
-let resources: AsyncDisposableStack;
+const resources = useResources();
 
 beforeAll(async () => {
   postgres = await startPostgres(PASSWORD);
@@ -24,10 +25,6 @@ afterAll(async () => {
   await postgres.remove();
   await rm(secrets, { recursive: true });
 });
-beforeEach(() => {
-  resources = new AsyncDisposableStack();
-});
-afterEach(() => resources.disposeAsync());
 
 function run(options: string[], command: string[] = []): Container {
   const container = runContainer([`--network=${postgres.network}`, ...options], command);
@@ -137,21 +134,13 @@ it('loses no acknowledged plant when one of two replicas is killed under load', 
   const urls = [await killed.url(), await other.url()];
   const created = await other.exec('./plant-store', 'token', 'create', 'load');
   const token = /plantstore_\w+/.exec(created)![0];
-  const acknowledged: string[] = [];
-  let next = 1_000_000;
-  const isDone = () => acknowledged.length > 3000;
-  const client = async (url: string) => {
-    while (!isDone()) {
-      const id = String(next++);
-      const response = await postPlant(url, token, id).catch(noResponse);
-      if (response === undefined) return;
-      if (response.status === 200) acknowledged.push(id);
-    }
-  };
-  const clients = Array.from({ length: 16 }, (_, i) => client(urls[i % 2]!));
-  await until(() => acknowledged.length > 1000);
+  let turn = 0;
+  const load = startLoad(() => urls[turn++ % urls.length]!, token);
+  await load.progress(1000);
   await killed.signal('SIGKILL');
-  await Promise.all(clients);
-  const rows = await postgres.query(`SELECT id FROM plants WHERE id >= 1000000`);
-  expect(acknowledged.filter((id) => !rows.includes(id))).toEqual([]);
+  urls.shift();
+  await load.progress(2000);
+  await load.stop();
+  const rows = new Set(await postgres.query('SELECT id FROM plants'));
+  expect([...load.acknowledged].filter((id) => !rows.has(id))).toEqual([]);
 });
