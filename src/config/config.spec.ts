@@ -86,19 +86,6 @@ describe('readConfig', () => {
     });
   });
 
-  it.each([
-    ['4000 with a server', 4000, { DATABASE_URL: 'postgres://u@db.example.org/plants' }],
-    ['1000 with the embedded Postgres', 1000, { DATABASE_URL: '' }],
-    ['what is set', 900, { MAX_CONNECTIONS: '900' }],
-    [
-      'what is set with a server, too',
-      900,
-      { DATABASE_URL: 'postgres://u@db.example.org/plants', MAX_CONNECTIONS: '900' },
-    ],
-  ])('the limit of connections is %s', (_, connections, env) => {
-    expect(readConfig(env).http.maxConnections).toBe(connections);
-  });
-
   it('treats an empty variable as not set', () => {
     const empty = { PORT: '', DATABASE_URL: '', DATABASE_URL_FILE: '', PGPASSWORD: '' };
     expect(readConfig(empty)).toEqual(readConfig({}));

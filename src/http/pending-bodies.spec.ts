@@ -34,8 +34,8 @@ describe('the limit of the bodies in flight', () => {
   const OVERLOADED = expect.objectContaining({ code: ErrorCode.overloaded });
 
   it.each([
-    ['8 KiB for each request in flight', {}, 65_536, 8_192_000],
-    ['four of the largest bodies', { MAX_PENDING_REQUESTS: '31' }, 65_536, 262_144],
+    ['16 KiB for each request in flight', {}, 65_536, 16_384_000],
+    ['four of the largest bodies', { MAX_PENDING_REQUESTS: '15' }, 65_536, 262_144],
     ['four of the largest bodies, however large', { BODY_LIMIT: '16mb' }, 16_777_216, 67_108_864],
   ])('is %s', (_, env, limit, total) => {
     expect(new PendingBodies(readConfig(env), new Registry())).toMatchObject({ limit, total });

@@ -8,7 +8,7 @@ import { connectionClosed, overloaded } from '../errors/service-error.js';
 import { whenClosed } from './when-closed.js';
 
 /** A plant usually has about 100 bytes, so clients that send such plants never reach this limit. */
-const BYTES_PER_REQUEST = 8192;
+const BYTES_PER_REQUEST = 16_384;
 
 /** With a large `BODY_LIMIT`, this many of the largest bodies may be in flight. */
 const LARGEST_BODIES = 4;
