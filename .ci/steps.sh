@@ -167,9 +167,22 @@ in_containers() {
   tests npm run test:containers --
 }
 
-# A plant that is deleted while the service runs.
-report_loss() {
-  if npm run -s test:faults -- --kinds lose-plant --out "$work/loss.json"; then
+# Both wait most of the time. They are built before, because each of them would build the same files.
+faults() {
+  tsc -p test/faults/tsconfig.json
+  in_parallel faults_of_cluster faults_of_service
+}
+
+faults_of_cluster() {
+  node test/faults/dist/test/faults/main.js --rig cluster
+}
+
+faults_of_service() {
+  local faults=(node test/faults/dist/test/faults/main.js)
+  "${faults[@]}"
+  "${faults[@]}" --rig embedded
+  # A plant that is deleted while the service runs must be reported.
+  if "${faults[@]}" --kinds lose-plant --out "$work/loss.json"; then
     return 1
   fi
   node -e 'process.exit(JSON.parse(require("node:fs").readFileSync(process.argv[1])).missing > 0 ? 0 : 1)' "$work/loss.json"
