@@ -5,7 +5,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { generateAccessToken } from '../../src/auth/access-token.js';
 import type { ServiceError } from '../../src/errors/service-error.js';
 import type * as RefuseBadRequest from '../../src/http/refuse-bad-request.js';
-import { openConnection, plantHead, readResponses, sendRaw } from '../setup/http/raw-http.js';
+import {
+  openConnection,
+  plantHead,
+  plantRequest,
+  readResponses,
+  sendRaw,
+} from '../setup/http/raw-http.js';
 import { useResources } from '../setup/jest/resources.js';
 import { holdServiceTimers, type HeldTimers } from '../setup/time/service-timers.js';
 import { startService, type TestService } from '../setup/service/service.js';
@@ -373,8 +379,7 @@ describe('a client that waits for longer than it may be idle', () => {
     // From now on, the verdict about the token is cached.
     expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ status: 200 });
     const body = '{"id":2,"name":"a"}';
-    const lines = ['Content-Type: application/json', `Content-Length: ${body.length}`];
-    expect(await sendAndWait(plantHead(service.token, lines) + body)).toMatchObject({
+    expect(await sendAndWait(plantRequest(service.token, body))).toMatchObject({
       status: 503,
       body: expect.stringContaining('50300'),
     });

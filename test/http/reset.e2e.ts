@@ -4,7 +4,7 @@ import { generateAccessToken } from '../../src/auth/access-token.js';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { untilIdle } from '../setup/service/clean-state.js';
 import { generator, printedSeed } from '../setup/model/random.js';
-import { openConnection, plantHead, readResponses } from '../setup/http/raw-http.js';
+import { openConnection, plantHead, plantRequest, readResponses } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 import { settled } from '../setup/time/settled.js';
@@ -26,12 +26,8 @@ describe('a client that resets its connection', () => {
   });
   afterEach(() => service.close());
 
-  const requestOf = (token: string, id: number, name = 'a') => {
-    const body = JSON.stringify({ id, name });
-    return (
-      plantHead(token, ['Content-Type: application/json', `Content-Length: ${body.length}`]) + body
-    );
-  };
+  const requestOf = (token: string, id: number, name = 'a') =>
+    plantRequest(token, JSON.stringify({ id, name }));
 
   async function expectAllReleased() {
     await untilIdle(service.app);
@@ -114,11 +110,9 @@ describe('a client that resets its connection', () => {
 
 it('a pipelined request takes the place that the request before it has released', async () => {
   const service = await startService({ MAX_PENDING_REQUESTS: '1' });
-  const plants = Array.from({ length: 5 }, (_, id) => {
-    const body = JSON.stringify({ id, name: 'a' });
-    const lines = ['Content-Type: application/json', `Content-Length: ${body.length}`];
-    return plantHead(service.token, lines) + body;
-  });
+  const plants = Array.from({ length: 5 }, (_, id) =>
+    plantRequest(service.token, JSON.stringify({ id, name: 'a' })),
+  );
   // The verdict about the token is cached now: the guards of the requests below run at once.
   await service.post('{"id":-1,"name":"a"}');
   const socket = await openConnection(service.port);

@@ -2,7 +2,7 @@ import type { Application } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { version } from '../../src/config/version.js';
 import { METHODS } from '../../src/http/methods.js';
-import { openConnection, plantHead, readResponses, sendRaw } from '../setup/http/raw-http.js';
+import { openConnection, plantRequest, readResponses, sendRaw } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 let service: TestService;
@@ -199,10 +199,8 @@ describe('a connection', () => {
   // RFC 9110 section 7.8: a server may ignore it. Java's client sends it with its first request.
   it('stays as it is when a client offers another protocol', async () => {
     const socket = await openConnection(service.port);
-    const body = '{"id":1,"name":"a"}';
     const offer = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAEA'];
-    const about = ['Content-Type: application/json', `Content-Length: ${body.length}`];
-    socket.write(plantHead(service.token, [...offer, ...about]) + body);
+    socket.write(plantRequest(service.token, '{"id":1,"name":"a"}', offer));
     expect(await readResponses(socket, 1)).toMatchObject([{ status: 200 }]);
     socket.write(LIVE);
     expect(await readResponses(socket, 1, 'GET /health/live')).toMatchObject([{ status: 200 }]);

@@ -6,7 +6,7 @@ import { untilIdle } from '../setup/service/clean-state.js';
 import { noResponse } from '../setup/http/fetch-documented.js';
 import { postJson } from '../setup/http/post-plant.js';
 import { generator, printedSeed } from '../setup/model/random.js';
-import { openConnection, plantHead } from '../setup/http/raw-http.js';
+import { openConnection, plantRequest } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { untilNothingHeld } from '../setup/time/until.js';
 import { settled } from '../setup/time/settled.js';
@@ -36,11 +36,8 @@ describe('a storm of clients that leave', () => {
   });
   afterAll(() => service.close());
 
-  const plant = (token: string, id: number) => {
-    const body = JSON.stringify({ id, name: 'a' });
-    const lines = ['Content-Type: application/json', `Content-Length: ${body.length}`];
-    return plantHead(token, lines) + body;
-  };
+  const plant = (token: string, id: number) =>
+    plantRequest(token, JSON.stringify({ id, name: 'a' }));
   const turns = async (count: number) => {
     for (let turn = 0; turn < count; turn++) await settled();
   };

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../../src/auth/access-token.js';
 import { LifecycleService } from '../../src/http/lifecycle.service.js';
 import { readDocumented } from '../setup/http/fetch-documented.js';
-import { openConnection, plantHead, readResponses } from '../setup/http/raw-http.js';
+import { openConnection, plantHead, plantRequest, readResponses } from '../setup/http/raw-http.js';
 import { holdServiceTimers } from '../setup/time/service-timers.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
@@ -124,7 +124,7 @@ describe('a response to a body that was not read', () => {
   it('is the last one: a plant that follows is not stored', async () => {
     const body = '{"id":77,"name":"behind"}';
     const head = plantHead(service.token, [JSON_TYPE, `Content-Length: ${LONG}`]);
-    const behind = plantHead(service.token, [JSON_TYPE, `Content-Length: ${body.length}`]) + body;
+    const behind = plantRequest(service.token, body);
     await expectLastResponse(service, 40003, head, 'x'.repeat(LONG) + behind);
     expect(await service.storedPlants()).toEqual([]);
   });

@@ -17,6 +17,7 @@ import {
   beginPlant,
   openConnection,
   plantHead,
+  plantRequest,
   readResponses,
   sendRaw,
 } from '../setup/http/raw-http.js';
@@ -311,12 +312,7 @@ describe('metrics', () => {
   });
 
   it('pipelined requests on a connection that is reset release all their resources', async () => {
-    const body = '{"id":1,"name":"a"}';
-    const request =
-      plantHead(service.token, [
-        'Content-Type: application/json',
-        `Content-Length: ${body.length}`,
-      ]) + body;
+    const request = plantRequest(service.token, '{"id":1,"name":"a"}');
     for (let i = 0; i < 20; i++) {
       const socket = await openConnection(service.port);
       socket.write(request.repeat(5));

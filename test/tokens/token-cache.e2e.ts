@@ -3,7 +3,7 @@ import { generateAccessToken, hashAccessToken } from '../../src/auth/access-toke
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { holdClock } from '../setup/time/clock.js';
 import { AUDIENCE, startIssuer } from '../setup/http/issuer.js';
-import { openConnection, plantHead, readResponses } from '../setup/http/raw-http.js';
+import { openConnection, plantRequest, readResponses } from '../setup/http/raw-http.js';
 import { startService, type TestResponse, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 
@@ -27,9 +27,7 @@ describe('a token that was verified', () => {
 
   it('does not make another token on its connection valid', async () => {
     const right = service.token;
-    const send = (token: string) =>
-      plantHead(token, ['Content-Type: application/json', `Content-Length: ${PLANT.length}`]) +
-      PLANT;
+    const send = (token: string) => plantRequest(token, PLANT);
     const socket = await openConnection(service.port);
     socket.write([right, right, generateAccessToken(), `${right}x`, right].map(send).join(''));
     const responses = await readResponses(socket, 5);

@@ -21,6 +21,12 @@ export function plantHead(token: string, lines: readonly string[]): string {
   ].join('\r\n');
 }
 
+/** A request that stores a plant. */
+export function plantRequest(token: string, body: string, lines: readonly string[] = []): string {
+  const aboutBody = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+  return plantHead(token, [...lines, ...aboutBody]) + body;
+}
+
 /**
  * Sends the head of a request that sends a plant, and waits until the service reads the body. The request is in flight
  * until the test writes that.
