@@ -13,7 +13,7 @@ import { joinDatabase, openDatabase, type OpenDatabase } from '../../src/databas
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { NODE, ROOT, runCommand, runProgram, type Command } from '../setup/service/command.js';
-import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
+import { makeDataDir, postgresPidIn, removeDataDir } from '../setup/service/data-dir.js';
 import { isStored, postPlant } from '../setup/http/post-plant.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
 import { childrenOf, isRunning, parentOf } from '../setup/service/processes.js';
@@ -63,8 +63,7 @@ async function connect(user = 'postgres', dir = dataDir): Promise<pg.Client> {
 }
 
 /** The process of Postgres on the data folder. */
-const postgresPid = async (dir = dataDir) =>
-  Number((await readFile(join(dir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]);
+const postgresPid = (dir = dataDir) => postgresPidIn(dir);
 
 const tokenOf = async (service: Command) => (await service.waitFor(/Token +(\S+)/))[1]!;
 

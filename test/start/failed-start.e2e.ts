@@ -8,6 +8,7 @@ import { attempt, endAttempts, reasonOf } from '../setup/service/attempts.js';
 import { runInProcess } from '../setup/service/cli.js';
 import type { Command } from '../setup/service/command.js';
 import { holdClock } from '../setup/time/clock.js';
+import { startScriptedPostgres } from '../setup/database/scripted-postgres.js';
 import { openTestDatabase } from '../setup/database/database.js';
 import { openServer } from '../setup/http/open-server.js';
 import { useResources } from '../setup/jest/resources.js';
@@ -139,16 +140,11 @@ describe('a start that cannot succeed', () => {
   );
 
   it('does not retry a wrong password', async () => {
-    let connections = 0;
-    // The response of a Postgres server to a wrong password (its documentation, chapter "Message Formats").
-    const server = createServer((socket) => {
-      connections++;
-      const fields = Buffer.from('SFATAL\0C28P01\0Mpassword authentication failed\0\0');
-      const head = Buffer.from('E\0\0\0\0');
-      head.writeInt32BE(4 + fields.length, 1);
-      socket.once('data', () => socket.end(Buffer.concat([head, fields])));
+    const server = await startScriptedPostgres({
+      login: () => ({ error: { code: '28P01', message: 'password authentication failed' } }),
     });
-    const { port } = await openServer(resources, server);
+    resources.defer(() => server.close());
+    const { port } = server;
     const command = await runInProcess(['migrate'], {
       DATABASE_URL: `postgres://me:hunter2@127.0.0.1:${port}/plants`,
       DATABASE_START_TIMEOUT_MS: '5000',
@@ -157,7 +153,7 @@ describe('a start that cannot succeed', () => {
     expect(command.stderr).toBe(
       `The database at 127.0.0.1:${port}/plants cannot be used: password authentication failed (28P01)\n`,
     );
-    expect(connections).toBe(1);
+    expect(server.connections).toHaveLength(1);
   });
 
   it.each(['1', '2'])(

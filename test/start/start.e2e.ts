@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { connect, isIPv6, type AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -14,7 +13,7 @@ import { attempt, endAttempts } from '../setup/service/attempts.js';
 import { end, runService, startOn, stop, urlOf } from '../setup/service/built-service.js';
 import { ROOT, runBefore, runCommand, type Command } from '../setup/service/command.js';
 import { openTestDatabase } from '../setup/database/database.js';
-import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
+import { makeDataDir, postgresPidIn, removeDataDir } from '../setup/service/data-dir.js';
 import { fetchDocumented, noResponse } from '../setup/http/fetch-documented.js';
 import { postPlant } from '../setup/http/post-plant.js';
 import { beginPlant, bodyOf, openConnection, readResponses } from '../setup/http/raw-http.js';
@@ -136,8 +135,7 @@ describe('a service on the embedded database', () => {
   let service: Command;
 
   const start = (env: Record<string, string> = {}) => runService({ DATA_DIR: dataDir, ...env });
-  const postgresPid = async () =>
-    Number((await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]);
+  const postgresPid = () => postgresPidIn(dataDir);
 
   beforeAll(async () => {
     dataDir = await makeDataDir();
