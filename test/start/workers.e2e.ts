@@ -7,7 +7,7 @@ import { version } from '../../src/config/version.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
-import { startCollector } from '../setup/http/collector.js';
+import { startCollector, type Collector } from '../setup/http/collector.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { NODE, runBefore, runCommand, runProgram, type Command } from '../setup/service/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
@@ -404,7 +404,9 @@ describeOnLinux('several workers that stop', () => {
     expect(service.command.stdout).not.toContain('the primary has ended');
   });
 
-  it('send their last traces when a signal stops the primary', async () => {
+  const traceIds = ['1'.repeat(32), '2'.repeat(32)];
+
+  async function startTraced(env: Record<string, string>) {
     const collector = await startCollector();
     resources.defer(() => collector.close());
     const service = await start({
@@ -412,38 +414,40 @@ describeOnLinux('several workers that stop', () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_EXPORTER_OTLP_TIMEOUT: '60000',
       SHUTDOWN_TIMEOUT_MS: NEVER_MS,
+      ...env,
     });
-    const inFlight = await connectToBoth(service);
-    const traceIds = ['1'.repeat(32), '2'.repeat(32)];
-    for (const [id, socket] of inFlight.entries()) {
+    return { collector, service };
+  }
+
+  async function beginTraced(sockets: Socket[]): Promise<void> {
+    for (const [id, socket] of sockets.entries()) {
       await beginPlant(socket, token, bodyOf(id), [traceparent(traceIds[id]!)]);
     }
-    service.command.process.kill('SIGTERM');
-    await refusesConnections(service.port);
-    await expectFinished(inFlight);
-    expect(await service.command.exit()).toBe(0);
+  }
+
+  function expectTraced(collector: Collector): void {
     for (const id of traceIds) {
       const spans = collector.spans.filter(({ traceId }) => traceId === id);
       expect(spans.map(({ name }) => name)).toContain('POST /plants');
     }
+  }
+
+  it('send their last traces when a signal stops the primary', async () => {
+    const { collector, service } = await startTraced({});
+    const inFlight = await connectToBoth(service);
+    await beginTraced(inFlight);
+    service.command.process.kill('SIGTERM');
+    await refusesConnections(service.port);
+    await expectFinished(inFlight);
+    expect(await service.command.exit()).toBe(0);
+    expectTraced(collector);
   });
 
   it('send the responses to the requests in flight, refuse scrapes at once, also those that wait for it, send their last traces, and end, when the primary is killed', async () => {
-    const collector = await startCollector();
-    resources.defer(() => collector.close());
-    const service = await start({
-      ...COLLECTOR_TIME,
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      OTEL_EXPORTER_OTLP_TIMEOUT: '60000',
-      SHUTDOWN_DELAY_MS: NEVER_MS,
-      SHUTDOWN_TIMEOUT_MS: NEVER_MS,
-    });
+    const { collector, service } = await startTraced({ SHUTDOWN_DELAY_MS: NEVER_MS });
     const [waiting, later] = await connectToBoth(service);
     const inFlight = await connectToBoth(service);
-    const traceIds = ['1'.repeat(32), '2'.repeat(32)];
-    for (const [id, socket] of inFlight.entries()) {
-      await beginPlant(socket, token, bodyOf(id), [traceparent(traceIds[id]!)]);
-    }
+    await beginTraced(inFlight);
     process.kill(service.pid, 'SIGSTOP');
     waiting.write(METRICS);
     later.write(METRICS.slice(0, -1));
@@ -465,10 +469,7 @@ describeOnLinux('several workers that stop', () => {
     expect(
       service.command.stdout.match(/This worker stops: the primary has ended\./g),
     ).toHaveLength(2);
-    for (const id of traceIds) {
-      const spans = collector.spans.filter(({ traceId }) => traceId === id);
-      expect(spans.map(({ name }) => name)).toContain('POST /plants');
-    }
+    expectTraced(collector);
   });
 
   it('stop gracefully while they start', async () => {
