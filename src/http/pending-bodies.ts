@@ -57,7 +57,7 @@ export class PendingBodies {
     let counted = 0;
     whenClosed(response, () => (this.bytes -= counted));
     return (bytes) => {
-      // What is counted later would never be subtracted.
+      // When the response is closed, nothing subtracts these bytes again.
       if (response.closed) throw connectionClosed();
       this.check(bytes);
       counted += bytes;
