@@ -401,9 +401,10 @@ describe('a folder that another process has open', () => {
 
   it('is opened by one command after the other when no service runs', async () => {
     const commands = Array.from({ length: 3 }, (_, i) =>
-      runCommand([CLI, 'token', 'create', `name ${i}`], { DATA_DIR: dataDir }),
+      runInProcess(['token', 'create', `name ${i}`], { DATA_DIR: dataDir }),
     );
-    expect(await Promise.all(commands.map((command) => command.exit()))).toEqual([0, 0, 0]);
+    const outcomes = await Promise.all(commands);
+    expect(outcomes.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
   });
 
   it('is opened by one of several services that start at once, and used by a command beside it', async () => {
