@@ -232,33 +232,35 @@ describe('plants export', () => {
   describe('to a file', () => {
     let before: string;
 
-    /** Starts an export that waits for a lock, beside the file of an earlier one. */
-    const startLocked = async () => {
+    /** Makes the file of an earlier export, and a lock for which the next one waits. */
+    beforeEach(async () => {
       await store(LOADED);
       await exportTo(['plants.csv']);
       before = await readFile(join(folder, 'plants.csv'), 'utf8');
       await service.database.query('BEGIN');
       await service.database.query('LOCK TABLE plants');
-      // The list of sessions is otherwise that of the first look in a transaction.
-      const isWaiting = async () => {
+    });
+    afterEach(() => service.database.query('ROLLBACK'));
+
+    /** @param pid of the process that exports */
+    const untilItWaits = async (pid: number | undefined) => {
+      await until(async () => {
+        // The list of sessions is otherwise that of the first look in a transaction.
         await service.database.query('SELECT pg_stat_clear_snapshot()');
         return (await copies('relation')).length === 1;
-      };
-      const command = start(['plants.csv']);
-      await until(isWaiting);
-      expect(await files()).toEqual(['plants.csv', `plants.csv.${command.process.pid}.part`]);
-      return command;
+      });
+      expect(await files()).toEqual(['plants.csv', `plants.csv.${pid}.part`]);
     };
     const expectUnchanged = async () => {
       expect(await files()).toEqual(['plants.csv']);
       expect(await readFile(join(folder, 'plants.csv'), 'utf8')).toBe(before);
     };
-    afterEach(() => service.database.query('ROLLBACK'));
 
     it.each(['SIGINT', 'SIGTERM'] as const)(
       'leaves an earlier one as it was after %s, and ends as by the signal',
       async (signal) => {
-        const command = await startLocked();
+        const command = start(['plants.csv']);
+        await untilItWaits(command.process.pid);
         // npm sends a signal again that the terminal sent to all.
         const repeating = setInterval(() => command.process.kill(signal), 1);
         await command.exit();
@@ -270,12 +272,14 @@ describe('plants export', () => {
     );
 
     it('leaves an earlier one as it was if the database fails', async () => {
-      const command = await startLocked();
+      const outcome = exportTo(['plants.csv']);
+      await untilItWaits(process.pid);
       service.proxy.cut();
-      expect(await command.exit()).toBe(1);
-      expect(command.stderr).toBe(
-        `Not all plants could be read from the database: Connection terminated unexpectedly. ${join(folder, 'plants.csv')} was not written.\n`,
-      );
+      expect(await outcome).toEqual({
+        exitCode: 1,
+        stdout: '',
+        stderr: `Not all plants could be read from the database: Connection terminated unexpectedly. ${join(folder, 'plants.csv')} was not written.\n`,
+      });
       await expectUnchanged();
     });
   });
