@@ -2,14 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createApp, listen } from '../../src/app.js';
-import { readConfig } from '../../src/config/config.js';
-import { openDatabase } from '../../src/database/open-database.js';
-import { stopApp } from '../../src/shutdown.js';
-import { PATIENT } from '../setup/database/patient.js';
 import { postPlant } from '../setup/http/post-plant.js';
 import { end, runService, stop, urlOf } from '../setup/service/built-service.js';
-import { untilIdle } from '../setup/service/clean-state.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { ROOT, runCommand } from '../setup/service/command.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
@@ -77,33 +71,21 @@ describe('a server that asks for a password, which DATABASE_URL does not have', 
     });
   });
 
-  const createToken = async (env: Settings) =>
-    (await runInProcess(['token', 'create', 'greenhouse'], env)).stdout.trim();
-
-  it.each(ways)('with %s, the service works', async (_way, settings) => {
-    const env = { PORT: '0', LOG_LEVEL: 'silent', ...PATIENT, ...(await settings()) };
-    const token = await createToken(env);
-    const config = readConfig(env);
-    const database = await openDatabase(config.database, () => undefined);
-    const app = await createApp({ ...config, database: database.config });
-    try {
-      const url = await listen(app, config.http);
-      expect((await postPlant(url, token, 1)).status).toBe(200);
-      await untilIdle(app);
-    } finally {
-      await stopApp(app, { shutdownDelay: 0, shutdownTimeout: 0 });
-      await database.close();
-    }
-  });
-
-  it('with PGPASSWORD_FILE and a list of hosts, two workers work, and do not repeat the password', async () => {
-    const settings = { DATABASE_URL: list(), PGPASSWORD_FILE: await passwordFile() };
-    const env = { ...settings, WEB_CONCURRENCY: '2' };
-    const token = await createToken(env);
+  it.each<[string, string, () => Settings | Promise<Settings>]>([
+    ['DATABASE_URL_FILE', '1', async () => ({ DATABASE_URL_FILE: await urlFile() })],
+    ['PGPASSWORD', '1', () => ({ DATABASE_URL: url(), PGPASSWORD: PASSWORD })],
+    [
+      'PGPASSWORD_FILE and a list of hosts',
+      '2',
+      async () => ({ DATABASE_URL: list(), PGPASSWORD_FILE: await passwordFile() }),
+    ],
+  ])('with %s, the service works with %s worker(s)', async (_way, workers, settings) => {
+    const env = { ...(await settings()), WEB_CONCURRENCY: workers };
+    const create = await runInProcess(['token', 'create', 'greenhouse'], env);
     const service = runService(env);
     try {
       const built = { command: service, url: await urlOf(service) };
-      expect((await postPlant(built.url, token, 1)).status).toBe(200);
+      expect((await postPlant(built.url, create.stdout.trim(), 1)).status).toBe(200);
       await stop(built);
     } finally {
       await end(service);

@@ -65,8 +65,12 @@ describe('a start while the database is away', () => {
     expect(isPrepared).toBe(true);
   });
 
-  it('ends at a signal', async () => {
-    const service = attempt(['dist/main.js'], { PORT: '0', DATABASE_URL: proxy.url });
+  it.each(['1', '2'])('ends at a signal, with %s worker(s)', async (workers) => {
+    const service = attempt(['dist/main.js'], {
+      PORT: '0',
+      DATABASE_URL: proxy.url,
+      WEB_CONCURRENCY: workers,
+    });
     await service.waitFor(/Waiting for the database/);
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(0);
