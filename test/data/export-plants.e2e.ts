@@ -344,9 +344,9 @@ it('reads the embedded database, also beside a service that runs on it, whose lo
   const dataDir = await makeDataDir();
   const settings = { DATA_DIR: dataDir };
   const exportAll = async () => {
-    const { exitCode, stdout } = await runInProcess(['plants', 'export'], settings);
-    expect(exitCode).toBe(0);
-    return stdout;
+    const command = runCommand(['dist/cli.js', 'plants', 'export'], settings);
+    expect(await command.exit()).toBe(0);
+    return command.stdout;
   };
   const service = runService(settings);
   try {

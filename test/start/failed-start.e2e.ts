@@ -156,17 +156,24 @@ describe('a start that cannot succeed', () => {
     expect(server.connections).toHaveLength(1);
   });
 
-  it('a port that is taken: the message is one line, and no database is opened', async () => {
-    const { port } = await openServer(resources, createServer());
-    const dataDir = join(tmpdir(), `plant-store-never-made-${port}`);
-    const service = attempt([MAIN], { PORT: String(port), DATA_DIR: dataDir });
-    expect(await service.exit()).toBe(1);
-    expect(service.stderr).toBe(
-      `The address 127.0.0.1:${port} is taken by another program. Set PORT to a free one.\n`,
-    );
-    expect(messagesOf(service)).toEqual([STARTS]);
-    expect(existsSync(dataDir)).toBe(false);
-  });
+  it.each(['1', '2'])(
+    'a port that is taken, with %s worker(s): the message is one line, and no database is opened',
+    async (workers) => {
+      const { port } = await openServer(resources, createServer());
+      const dataDir = join(tmpdir(), `plant-store-never-made-${port}`);
+      const service = attempt([MAIN], {
+        PORT: String(port),
+        DATA_DIR: dataDir,
+        WEB_CONCURRENCY: workers,
+      });
+      expect(await service.exit()).toBe(1);
+      expect(service.stderr).toBe(
+        `The address 127.0.0.1:${port} is taken by another program. Set PORT to a free one.\n`,
+      );
+      expect(messagesOf(service)).toEqual([STARTS]);
+      expect(existsSync(dataDir)).toBe(false);
+    },
+  );
 
   it('in production, without DATABASE_URL, and with variables that look like settings: the log says in one warning where plants are stored, and in one for each variable, without its value, what is meant', async () => {
     const env = {

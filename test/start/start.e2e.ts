@@ -10,8 +10,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { listen } from '../../src/app.js';
 import { attempt, endAttempts } from '../setup/service/attempts.js';
-import { end, runService, stop, urlOf } from '../setup/service/built-service.js';
+import { end, runService, startOn, stop, urlOf } from '../setup/service/built-service.js';
 import { ROOT, runBefore, runCommand, type Command } from '../setup/service/command.js';
+import { openTestDatabase } from '../setup/database/database.js';
 import { makeDataDir, postgresPidIn, removeDataDir } from '../setup/service/data-dir.js';
 import { fetchDocumented, noResponse } from '../setup/http/fetch-documented.js';
 import { postPlant } from '../setup/http/post-plant.js';
@@ -113,6 +114,20 @@ describe('the address of a service', () => {
     await once(client, 'connect');
     client.destroy();
   });
+});
+
+it('a service with a database of its own says on a terminal where Swagger UI is, and how to create a token', async () => {
+  const database = await openTestDatabase();
+  try {
+    const { command, url } = await startOn(database.url, ON_TERMINAL);
+    await command.waitFor(/Swagger UI.*\n/);
+    expect(command.stdout).toContain(
+      `Swagger UI is at ${url}/docs. To create a token: ./plant-store token create NAME\n`,
+    );
+    await end(command);
+  } finally {
+    await database.close();
+  }
 });
 
 describe('a service on the embedded database', () => {
