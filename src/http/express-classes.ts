@@ -2,6 +2,7 @@
 
 import { IncomingMessage, ServerResponse, type ServerOptions } from 'node:http';
 import type { Application } from 'express';
+import { countBodyBytes } from './body-garbage.js';
 
 /**
  * Classes whose instances already have the prototypes that Express gives to requests and responses. Otherwise Express changes
@@ -12,7 +13,13 @@ export function classesOf(
 ): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
   // Express's types lack these properties.
   const prototypes = app as unknown as { request: object; response: object };
-  class ExpressRequest extends IncomingMessage {}
+  class ExpressRequest extends IncomingMessage {
+    /** Called by Node with each part of a body, also that of a refused request, and with null at its end. */
+    override push(chunk: Buffer | null): boolean {
+      if (chunk !== null) countBodyBytes(chunk.length);
+      return super.push(chunk);
+    }
+  }
   class ExpressResponse<Of extends IncomingMessage> extends ServerResponse<Of> {}
   Object.setPrototypeOf(ExpressRequest.prototype, prototypes.request);
   Object.setPrototypeOf(ExpressResponse.prototype, prototypes.response);

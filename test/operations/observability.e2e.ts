@@ -12,7 +12,7 @@ import { openServer } from '../setup/http/open-server.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
-import { METRICS_SETTING, METRICS_TOKEN } from '../setup/service/metrics.js';
+import { metricIn, METRICS_SETTING, METRICS_TOKEN, readMetrics } from '../setup/service/metrics.js';
 import {
   beginPlant,
   openConnection,
@@ -184,6 +184,27 @@ describe('logs and traces of a running service', () => {
     expect(log).not.toContain(token.slice(11));
     expect(log).not.toContain('secretplant');
     expect(log).not.toContain('secretkey');
+  });
+
+  it('the garbage of large bodies is collected early, also that of refused ones', async () => {
+    const collections = async () =>
+      metricIn(await readMetrics(url, token), 'nodejs_gc_duration_seconds_count{kind="minor"}') ??
+      0;
+    const before = await collections();
+    const socket = await openConnection(Number(new URL(url).port));
+    const send = async (body: string) => {
+      socket.write(plantRequest(token, body));
+      const [response] = await readResponses(socket, 1);
+      return JSON.parse(response!.body) as unknown;
+    };
+    for (let i = 0; i < 32; i++) {
+      expect(await send('{'.padEnd(1_048_576))).toMatchObject({ error: 40003 });
+    }
+    // Its response comes when the last of those bodies has arrived.
+    expect(await send('{}')).toMatchObject({ error: 40005 });
+    // After 4 MiB and a part of a body each. V8 itself would not collect these 32 MiB at all.
+    expect((await collections()) - before).toBeGreaterThanOrEqual(7);
+    socket.destroy();
   });
 
   it('a last use of a token that cannot be written is a warning in the log', async () => {
