@@ -17,31 +17,29 @@ afterEach(() => {
   globalThis.gc = gc;
 });
 
-/** The kinds of the collections that an action forces. */
-async function collectionsDuring(action: () => void): Promise<(number | undefined)[]> {
-  const kinds: (number | undefined)[] = [];
+/** How many collections an action forces. V8 decides which are full ones: in a large heap, a minor one may become that. */
+async function collectionsDuring(action: () => void): Promise<number> {
+  let collections = 0;
   const observer = new PerformanceObserver((list) => {
     for (const { detail } of list.getEntries() as { detail?: NodeGCPerformanceDetail }[]) {
-      if (detail?.flags === constants.NODE_PERFORMANCE_GC_FLAGS_FORCED) kinds.push(detail.kind);
+      if (detail?.flags === constants.NODE_PERFORMANCE_GC_FLAGS_FORCED) collections++;
     }
   });
   observer.observe({ entryTypes: ['gc'] });
   action();
   await chainsSettled();
   observer.disconnect();
-  return kinds;
+  return collections;
 }
 
 it('new objects are collected after each 4 MiB of bodies, and then after 4 MiB more', async () => {
   countBodyBytes(4 * MIB);
-  expect(await collectionsDuring(() => countBodyBytes(4 * MIB - 1))).toEqual([]);
-  expect(await collectionsDuring(() => countBodyBytes(1))).toEqual([
-    constants.NODE_PERFORMANCE_GC_MINOR,
-  ]);
-  expect(await collectionsDuring(() => countBodyBytes(4 * MIB - 1))).toEqual([]);
+  expect(await collectionsDuring(() => countBodyBytes(4 * MIB - 1))).toBe(0);
+  expect(await collectionsDuring(() => countBodyBytes(1))).toBe(1);
+  expect(await collectionsDuring(() => countBodyBytes(4 * MIB - 1))).toBe(0);
 });
 
 it('V8 decides alone without the flag', async () => {
   globalThis.gc = undefined;
-  expect(await collectionsDuring(() => countBodyBytes(8 * MIB))).toEqual([]);
+  expect(await collectionsDuring(() => countBodyBytes(8 * MIB))).toBe(0);
 });
