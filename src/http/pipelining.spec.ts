@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { get, holdRequests } from '../../test/http/held-requests.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { readUnchecked } from '../../test/setup/http/raw-http.js';
-import { settled } from '../../test/setup/time/settled.js';
+import { chainsSettled, settled } from '../../test/setup/time/settled.js';
 import { connectionOf } from './pipelining.js';
 
 const resources = useResources();
@@ -106,6 +106,52 @@ describe('the requests of one connection', () => {
     first.end();
     const second = (await service.next()).response;
     expect(connectionOf(socket)!.latest).toBe(second);
+  });
+});
+
+describe('requests with large bodies that wait', () => {
+  const SIZE = 60_000;
+
+  it.each([
+    ['of an announced length', `Content-Length: ${SIZE}\r\n\r\n${'x'.repeat(SIZE)}`],
+    [
+      'of chunks',
+      `Transfer-Encoding: chunked\r\n\r\n${SIZE.toString(16)}\r\n${'x'.repeat(SIZE)}\r\n0\r\n\r\n`,
+    ],
+  ])('are left with the client until their turn: %s', async (_, rest) => {
+    const { client, socket } = await service.connect();
+    const requested = paths(MAX);
+    await new Promise((resolve) =>
+      client.write(
+        requested.map((path) => `POST ${path} HTTP/1.1\r\nHost: x\r\n${rest}`).join(''),
+        resolve,
+      ),
+    );
+    for (let count = 1; count <= MAX; count++) {
+      const { response } = await service.next();
+      await chainsSettled();
+      // Node reads 64 KiB at a time.
+      expect(socket.bytesRead).toBeLessThan((count + 2) * 65_536);
+      response.end(String(count));
+    }
+    const responses = await readUnchecked(client, MAX);
+    expect(responses.map(({ body }) => body)).toEqual(requested.map((path) => path.slice(1)));
+  });
+});
+
+describe('requests with small bodies that wait', () => {
+  it('are all read, so that a client that resets the connection is noticed', async () => {
+    const { client } = await service.connect();
+    const parsed = on(service.server, 'request');
+    const body = 'x'.repeat(4096);
+    for (const path of paths(MAX)) {
+      client.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 4096\r\n\r\n${body}`);
+      await parsed.next();
+    }
+    const { response } = await service.next();
+    const closed = once(response, 'close');
+    client.resetAndDestroy();
+    await closed;
   });
 });
 

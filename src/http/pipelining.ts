@@ -7,6 +7,7 @@ import { ErrorCode } from '../errors/error-codes.js';
 import { toServiceError } from '../errors/error.filter.js';
 import { overloaded, ServiceError } from '../errors/service-error.js';
 import { discardInput } from './discard-input.js';
+import { announcesBody } from './read-body.js';
 import { sendUnparsed } from './request-observer.js';
 
 /**
@@ -14,6 +15,9 @@ import { sendUnparsed } from './request-observer.js';
  * client that reads no response could fill the memory with requests.
  */
 const MAX_PIPELINED = 16;
+
+/** The most bytes of the body of a request that waits while later requests of its connection are read. */
+const SMALL_BODY = 4096;
 
 interface Connection {
   /** The response to the request that is handled, or was handled last. */
@@ -70,15 +74,29 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
       connection.refusal = overloaded();
       // Requests after this one get no response, so their bytes are discarded.
       discardInput(socket);
+    } else if (mayBeLarge(request)) {
+      // After the data that was read with it: Node resumes the socket at the end of each request.
+      process.nextTick(() => {
+        if (connection.waiting > 0 && connection.refusal === undefined) socket.pause();
+      });
     }
     latest.once('close', () => {
       connection.waiting--;
       // After all listeners have run: the resources of that request are released before this one needs its own.
       process.nextTick(() => {
+        if (connection.waiting === 0) socket.resume();
         if (socket.writable) handle();
       });
     });
   };
+}
+
+/**
+ * While such a request waits, nothing else is read from its connection: many clients that pipeline large bodies would fill the
+ * memory. A client that resets the connection then is noticed later, at the response.
+ */
+function mayBeLarge(request: Request): boolean {
+  return announcesBody(request) && !(Number(request.headers['content-length']) <= SMALL_BODY);
 }
 
 /** Express calls this for a target without a path, such as `GET http://`; Express's own handler would send HTML. */
