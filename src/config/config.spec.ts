@@ -14,6 +14,13 @@ describe('readConfig', () => {
     });
   });
 
+  it('accepts fewer connections beside the embedded Postgres, which takes memory of the same machine', () => {
+    const { maxConnections } = readConfig({}).http;
+    expect(maxConnections).toBe(1000);
+    const server = readConfig({ DATABASE_URL: 'postgres://u@db.example.org/plants' });
+    expect(server.http.maxConnections).toBe(4000);
+  });
+
   it('reads every setting from its own variable', () => {
     const env = {
       HOST: 'plants.example.org',

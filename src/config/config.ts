@@ -45,7 +45,7 @@ export const settings = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
   KEEP_ALIVE_TIMEOUT_MS: integer(0, 600_000).default(65_000),
   IDLE_TIMEOUT_MS: integer(100, 600_000).default(15_000),
-  MAX_CONNECTIONS: integer(1, 1_000_000).default(4000),
+  MAX_CONNECTIONS: integer(1, 1_000_000).optional(),
   BODY_LIMIT: bytes(1, 16 * 1024 * 1024).default(64 * 1024),
   REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
   MAX_PENDING_REQUESTS: integer(1, 100_000).default(1000),
@@ -113,7 +113,8 @@ const environment = settings
       port: env.PORT,
       keepAliveTimeout: env.KEEP_ALIVE_TIMEOUT_MS,
       idleTimeout: env.IDLE_TIMEOUT_MS,
-      maxConnections: env.MAX_CONNECTIONS,
+      // With more than 1,000, the service and its Postgres together could take more than 300 MB.
+      maxConnections: env.MAX_CONNECTIONS ?? (env.DATABASE_URL === undefined ? 1000 : 4000),
       bodyLimit: env.BODY_LIMIT,
       requestTimeout: env.REQUEST_TIMEOUT_MS,
       maxPendingRequests: env.MAX_PENDING_REQUESTS,
