@@ -21,17 +21,18 @@ export class Interruption extends CommandError {
 }
 
 /**
- * Waits for the end of `work`, or for SIGINT or SIGTERM.
+ * Waits for the end of `work`, or for SIGINT or SIGTERM. It listens for them before the work starts: otherwise, a signal that comes
+ * at once would end the process, with its work half done and without a message.
  *
  * @throws Interruption when a signal comes first; `work` must then be stopped by the caller
  */
-export async function untilInterrupted(work: Promise<void>): Promise<void> {
+export async function untilInterrupted(work: () => Promise<void>): Promise<void> {
   const { promise: interrupted, reject } = Promise.withResolvers<never>();
   const interrupt = (signal: NodeJS.Signals) => reject(new Interruption(signal, stopListening));
   const stopListening = () => process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
   try {
-    await Promise.race([work, interrupted]);
+    await Promise.race([work(), interrupted]);
     stopListening();
   } catch (error) {
     // npm sends a signal again that the terminal sent: the second one must not end the process before all is put in order.

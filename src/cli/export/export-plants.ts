@@ -57,7 +57,7 @@ export async function exportPlants(
           progress!.written(chunk);
         }
       };
-      await untilInterrupted(writeAll());
+      await untilInterrupted(writeAll);
     });
     output?.finish();
     progress!.stop();

@@ -48,7 +48,7 @@ export async function loadPlants(options: LoadOptions, streams: Streams): Promis
   const summary = () =>
     `${progress.summary}${list === undefined ? '' : `; the list of refused lines is ${list}`}.`;
   try {
-    await untilInterrupted(load.run(readPlantLines(input, name))).finally(() => load.stop());
+    await untilInterrupted(() => load.run(readPlantLines(input, name))).finally(() => load.stop());
     list = refused.finish();
   } catch (error) {
     list = refused.stop();
