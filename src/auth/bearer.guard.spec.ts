@@ -183,7 +183,16 @@ describe('the metrics token', () => {
   });
 
   it('opens no other route', async () => {
+    class Both {
+      @ForMetricsToken()
+      metrics(): void {}
+
+      handle(): void {}
+    }
     expect(await guarded.callerOf(`Bearer ${METRICS_TOKEN}`)).toMatchObject(INVALID);
+    expect(await guarded.callerOf(`Bearer ${METRICS_TOKEN}`, { controller: Both })).toMatchObject(
+      INVALID,
+    );
   });
 
   it('does not close its route for other valid tokens', async () => {

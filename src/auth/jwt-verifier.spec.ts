@@ -162,7 +162,13 @@ describe('a token of an identity provider', () => {
     const { requests, publicJwk } = issuer;
     const jwk = { ...(await exportJWK(publicKey)), kid: publicJwk.kid!, alg };
     issuer.documents['/keys-of-the-sender'] = { keys: [jwk] };
-    for (const extra of [{}, { jwk }, { jku: `${issuer.url}/keys-of-the-sender` }]) {
+    for (const extra of [
+      {},
+      { jwk },
+      { jwk: publicJwk },
+      { jku: `${issuer.url}/keys-of-the-sender` },
+      { jku: 'http://127.0.0.1:1/keys' },
+    ]) {
       const token = new SignJWT(claims).setProtectedHeader({
         alg,
         typ: 'at+jwt',

@@ -6,5 +6,7 @@ import type { Socket } from 'node:net';
 export function discardInput(socket: Socket): void {
   socket.removeAllListeners('data');
   socket.on('data', () => undefined);
+  // Until now, Node's parser has read for the stream, which still waits for it: if the parser was paused, nobody would read.
+  socket.push('');
   socket.resume();
 }

@@ -103,6 +103,18 @@ describe('what Node cannot parse, or would refuse by itself, is an Error and clo
     expect(response).toMatchObject({ status: 408 });
     expectLast(response!, 40800, 'The request did not arrive in time.');
   });
+
+  it('a request that the service did not read in time, because it waited', async () => {
+    await open({ requestTimeout: 1, headersTimeout: 1, connectionsCheckingInterval: 1 });
+    const late = once(service.server, 'clientError');
+    client.write(`${get('/1')}POST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n`);
+    const { response } = await service.next();
+    await late;
+    response.end('first');
+    const [first, second] = await readUnchecked(client);
+    expect(first).toMatchObject({ status: 200, body: 'first' });
+    expect(second).toMatchObject({ status: 503 });
+  });
 });
 
 describe('a request with Expect: 100-continue', () => {

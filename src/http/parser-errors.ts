@@ -4,9 +4,12 @@ import { IncomingMessage, ServerResponse, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { ErrorCode } from '../errors/error-codes.js';
 import { sendError } from '../errors/send-error.js';
-import { invalidHttp, ServiceError } from '../errors/service-error.js';
+import { invalidHttp, overloaded, ServiceError } from '../errors/service-error.js';
 import { connectionOf } from './pipelining.js';
 import { sendUnparsed } from './request-observer.js';
+
+/** Node's code of the error for a request that does not arrive within `REQUEST_TIMEOUT_MS`. */
+const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 
 /** Sends an Error wherever Node would respond by itself or only close the connection. */
 export function respondToParserErrors(server: Server): void {
@@ -36,10 +39,13 @@ export function respondToParserErrors(server: Server): void {
   });
 
   server.on('clientError', (cause: NodeJS.ErrnoException, socket: Socket) => {
-    const error = errorOfParser(cause);
     // The last response was sent already, or the connection is closed.
     if (!socket.writable) return;
     const connection = connectionOf(socket);
+    // While a request waits, the service itself may not read what arrives: see pipelining.ts.
+    const isUnread =
+      cause.code === REQUEST_TIMEOUT && connection !== undefined && connection.waiting > 0;
+    const error = isUnread ? overloaded() : errorOfParser(cause);
     if (connection === undefined || connection.latest.req.complete) {
       sendRaw(server, socket, error);
       return;
@@ -62,7 +68,7 @@ function errorOfParser(error: NodeJS.ErrnoException): ServiceError {
   switch (error.code) {
     case 'HPE_HEADER_OVERFLOW':
       return new ServiceError(ErrorCode.headersTooLarge, 'The header fields are too large.');
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
+    case REQUEST_TIMEOUT:
       return new ServiceError(ErrorCode.requestTimeout, 'The request did not arrive in time.');
     default:
       return invalidHttp();

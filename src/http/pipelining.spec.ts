@@ -140,12 +140,14 @@ describe('requests with large bodies that wait', () => {
 });
 
 describe('requests with small bodies that wait', () => {
-  it('are all read, so that a client that resets the connection is noticed', async () => {
+  it.each([
+    ['of an announced length', `Content-Length: 4096\r\n\r\n${'x'.repeat(4096)}`],
+    ['of chunks', `Transfer-Encoding: chunked\r\n\r\n1000\r\n${'x'.repeat(4096)}\r\n0\r\n\r\n`],
+  ])('are all read, so that a client that resets is noticed: %s', async (_, rest) => {
     const { client } = await service.connect();
     const parsed = on(service.server, 'request');
-    const body = 'x'.repeat(4096);
     for (const path of paths(MAX)) {
-      client.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 4096\r\n\r\n${body}`);
+      client.write(`POST ${path} HTTP/1.1\r\nHost: x\r\n${rest}`);
       await parsed.next();
     }
     const { response } = await service.next();

@@ -7,7 +7,6 @@ import { ErrorCode } from '../errors/error-codes.js';
 import { toServiceError } from '../errors/error.filter.js';
 import { overloaded, ServiceError } from '../errors/service-error.js';
 import { discardInput } from './discard-input.js';
-import { announcesBody } from './read-body.js';
 import { sendUnparsed } from './request-observer.js';
 
 /**
@@ -74,10 +73,11 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
       connection.refusal = overloaded();
       // Requests after this one get no response, so their bytes are discarded.
       discardInput(socket);
-    } else if (mayBeLarge(request)) {
+    } else {
       // After the data that was read with it: Node resumes the socket at the end of each request.
       process.nextTick(() => {
-        if (connection.waiting > 0 && connection.refusal === undefined) socket.pause();
+        const waits = connection.waiting > 0 && connection.refusal === undefined;
+        if (waits && !isSmall(request)) socket.pause();
       });
     }
     latest.once('close', () => {
@@ -92,11 +92,11 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
 }
 
 /**
- * While such a request waits, nothing else is read from its connection: many clients that pipeline large bodies would fill the
- * memory. A client that resets the connection then is noticed later, at the response.
+ * While a request waits that is not small, nothing else is read from its connection: many clients that pipeline large bodies
+ * would fill the memory. A client that resets the connection then is noticed later, at the next response.
  */
-function mayBeLarge(request: Request): boolean {
-  return announcesBody(request) && !(Number(request.headers['content-length']) <= SMALL_BODY);
+function isSmall({ complete, readableLength, headers }: Request): boolean {
+  return (complete ? readableLength : Number(headers['content-length'])) <= SMALL_BODY;
 }
 
 /** Express calls this for a target without a path, such as `GET http://`; Express's own handler would send HTML. */
