@@ -139,6 +139,21 @@ describe('requests with large bodies that wait', () => {
   });
 });
 
+it('a connection is read again after a large body that waited and had arrived as a whole', async () => {
+  const { client } = await service.connect();
+  const parsed = on(service.server, 'request');
+  const size = 5000;
+  client.write(
+    `${get('/1')}POST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: ${size}\r\n\r\n${'x'.repeat(size)}`,
+  );
+  for (let i = 0; i < 2; i++) await parsed.next();
+  await respondTo(1);
+  await respondTo(2);
+  client.write(get('/3'));
+  await service.next();
+  expect(service.started).toEqual(paths(3));
+});
+
 describe('requests with small bodies that wait', () => {
   it.each([
     ['of an announced length', `Content-Length: 4096\r\n\r\n${'x'.repeat(4096)}`],

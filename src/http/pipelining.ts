@@ -76,8 +76,7 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
     } else {
       // After the data that was read with it: Node resumes the socket at the end of each request.
       process.nextTick(() => {
-        const waits = connection.waiting > 0 && connection.refusal === undefined;
-        if (waits && !isSmall(request)) socket.pause();
+        if (!isSmall(request)) socket.pause();
       });
     }
     latest.once('close', () => {
