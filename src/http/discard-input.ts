@@ -1,12 +1,29 @@
 // For clients that still send when they get their last response.
 
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { countBodyBytes } from './body-garbage.js';
+
+/** Properties of Node's own that its types lack. */
+interface ParsedSocket extends Socket {
+  /** Of a connection of HTTP, unless it is closed. */
+  readonly parser?: { onIncoming: (request: IncomingMessage) => number } | null;
+}
 
 /** Discards all later data. A pause is not enough: Node would resume the socket, and parse and keep more requests. */
-export function discardInput(socket: Socket): void {
+export function discardInput(socket: ParsedSocket): void {
   socket.removeAllListeners('data');
-  socket.on('data', () => undefined);
+  socket.on('data', (data: Buffer) => countBodyBytes(data.length));
+  // What was read with this request may contain thousands of others: Node would keep each until the connection closes.
+  if (socket.parser) socket.parser.onIncoming = ignore;
   // Until now, Node's parser has read for the stream, which still waits for it: if the parser was paused, nobody would read.
   socket.push('');
   socket.resume();
+}
+
+/** @returns what tells the parser that the request has a body as its header says */
+function ignore(request: IncomingMessage & { upgrade?: boolean }): number {
+  // Otherwise, Node would close the connection at once, before its last response.
+  request.upgrade = false;
+  return 0;
 }

@@ -1,16 +1,24 @@
 import { on, once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { get, holdRequests } from '../../test/http/held-requests.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { readUnchecked } from '../../test/setup/http/raw-http.js';
-import { chainsSettled, settled } from '../../test/setup/time/settled.js';
+import { settled } from '../../test/setup/time/settled.js';
 import { connectionOf } from './pipelining.js';
 
 const resources = useResources();
 
 /** The most requests in the queue of one connection. */
 const MAX = 16;
+
+/** A connection whose first request is handled, and others wait. */
+interface HeldConnection {
+  readonly client: Socket;
+  readonly socket: Socket;
+  readonly response: ServerResponse;
+}
 
 const paths = (count: number) => Array.from({ length: count }, (_, i) => `/${i + 1}`);
 
@@ -20,11 +28,14 @@ beforeEach(async () => {
   service = await holdRequests(resources);
 });
 
-/** Sends requests with one write, and waits until the server has parsed them all. */
-async function pipeline(requested: string[]): Promise<{ client: Socket; socket: Socket }> {
+/** Sends requests, and other bytes after them, with one write, and waits until the server has parsed the requests. */
+async function pipeline(
+  requested: string[],
+  bytes = '',
+): Promise<{ client: Socket; socket: Socket }> {
   const { client, socket } = await service.connect();
   const parsed = on(service.server, 'request');
-  client.write(requested.map(get).join(''));
+  client.write(requested.map(get).join('') + bytes);
   for (let i = 0; i < requested.length; i++) await parsed.next();
   return { client, socket };
 }
@@ -109,72 +120,93 @@ describe('the requests of one connection', () => {
   });
 });
 
-describe('requests with large bodies that wait', () => {
-  const SIZE = 60_000;
+describe('the requests of all connections that wait may take 16 MiB', () => {
+  const SHARE = 65_536;
+  /** The most requests that wait while one of their connection is handled. */
+  const WAITING = MAX - 1;
 
-  it.each([
-    ['of an announced length', `Content-Length: ${SIZE}\r\n\r\n${'x'.repeat(SIZE)}`],
-    [
-      'of chunks',
-      `Transfer-Encoding: chunked\r\n\r\n${SIZE.toString(16)}\r\n${'x'.repeat(SIZE)}\r\n0\r\n\r\n`,
-    ],
-  ])('are left with the client until their turn: %s', async (_, rest) => {
+  /** @returns a request that takes this many bytes: 4096, its header, and its body as far as Node reads it */
+  const requestOf = (bytes: number, bodyField: string, countedBody: number, body: string) => {
+    const counted = ['Host', 'x', ...bodyField.split(': '), 'Fill'].join('').length;
+    const fill = 'x'.repeat(bytes - 4096 - countedBody - counted);
+    return `POST /2 HTTP/1.1\r\nHost: x\r\n${bodyField}\r\nFill: ${fill}\r\n\r\n${body}`;
+  };
+  const LARGE = requestOf(SHARE, 'Content-Length: 60000', 60_000, 'x'.repeat(60_000));
+  const WITHOUT_BODY = `GET /2 HTTP/1.1\r\nHost: x\r\nFill: ${'x'.repeat(5000)}\r\n\r\n`;
+
+  /** Opens a connection with a request in flight and others that wait. */
+  async function wait(waiting: string[]): Promise<HeldConnection> {
     const { client, socket } = await service.connect();
-    const requested = paths(MAX);
-    await new Promise((resolve) =>
-      client.write(
-        requested.map((path) => `POST ${path} HTTP/1.1\r\nHost: x\r\n${rest}`).join(''),
-        resolve,
-      ),
-    );
-    for (let count = 1; count <= MAX; count++) {
-      const { response } = await service.next();
-      await chainsSettled();
-      // Node reads 64 KiB at a time.
-      expect(socket.bytesRead).toBeLessThan((count + 2) * 65_536);
-      response.end(String(count));
-    }
-    const responses = await readUnchecked(client, MAX);
-    expect(responses.map(({ body }) => body)).toEqual(requested.map((path) => path.slice(1)));
-  });
-});
-
-it('a connection is read again after a large body that waited and had arrived as a whole', async () => {
-  const { client } = await service.connect();
-  const parsed = on(service.server, 'request');
-  const size = 5000;
-  client.write(
-    `${get('/1')}POST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: ${size}\r\n\r\n${'x'.repeat(size)}`,
-  );
-  for (let i = 0; i < 2; i++) await parsed.next();
-  await respondTo(1);
-  await respondTo(2);
-  client.write(get('/3'));
-  await service.next();
-  expect(service.started).toEqual(paths(3));
-});
-
-describe('requests with small bodies that wait', () => {
-  it.each([
-    ['of an announced length', `Content-Length: 4096\r\n\r\n${'x'.repeat(4096)}`],
-    ['of chunks', `Transfer-Encoding: chunked\r\n\r\n1000\r\n${'x'.repeat(4096)}\r\n0\r\n\r\n`],
-  ])('are all read, so that a client that resets is noticed: %s', async (_, rest) => {
-    const { client } = await service.connect();
+    client.on('error', () => undefined);
     const parsed = on(service.server, 'request');
-    for (const path of paths(MAX)) {
-      client.write(`POST ${path} HTTP/1.1\r\nHost: x\r\n${rest}`);
-      await parsed.next();
-    }
+    client.write(get('/1') + waiting.join(''));
+    for (let i = 0; i < 1 + waiting.length; i++) await parsed.next();
     const { response } = await service.next();
+    return { client, socket, response };
+  }
+
+  /** Lets as many requests wait, each of which takes 64 KiB. */
+  async function fill(count: number): Promise<HeldConnection[]> {
+    const connections: HeldConnection[] = [];
+    for (let left = count; left > 0; left -= WAITING) {
+      connections.push(await wait(Array<string>(Math.min(left, WAITING)).fill(LARGE)));
+    }
+    return connections;
+  }
+
+  /** Whether the latest request of a connection is refused. */
+  const isRefused = ({ socket }: HeldConnection) => connectionOf(socket)!.refusal !== undefined;
+
+  it('the next one gets 50301 at its turn, and its connection closes', async () => {
+    const connections = await fill(256);
+    expect(connections.map(isRefused)).not.toContain(true);
+    const { client, response } = await wait([WITHOUT_BODY]);
+    response.end('1');
+    const responses = await readUnchecked(client);
+    expect(responses).toMatchObject([{ status: 200, body: '1' }, { status: 503 }]);
+    expect(JSON.parse(responses[1]!.body)).toMatchObject({ error: 50301 });
+    expect(new Set(service.started)).toEqual(new Set(['/1']));
+  });
+
+  it.each([
+    ['of chunks', 'Transfer-Encoding: chunked'],
+    ['of more than that', 'Content-Length: 1000000'],
+  ])('a body %s counts as the 64 KiB that Node reads of it', async (_, field) => {
+    await fill(253);
+    const counted = 70_000;
+    const held = [
+      await wait([requestOf(counted, field, SHARE, '')]),
+      await wait([requestOf(3 * SHARE - counted - SHARE, 'Content-Length: 50000', 50_000, '')]),
+      ...(await fill(1)),
+    ];
+    expect(held.map(isRefused)).toEqual([false, false, false]);
+    expect(isRefused(await wait([WITHOUT_BODY]))).toBe(true);
+  });
+
+  it('one that had its turn takes nothing any more', async () => {
+    const connections = await fill(256);
+    connections.at(-1)!.response.end();
+    await service.next();
+    const [full] = await fill(1);
+    expect(isRefused(full!)).toBe(false);
+    expect(isRefused(await wait([WITHOUT_BODY]))).toBe(true);
+  });
+
+  it('those of a connection that is reset take nothing any more', async () => {
+    const [{ client, response }] = (await fill(256)) as [HeldConnection];
     const closed = once(response, 'close');
     client.resetAndDestroy();
     await closed;
+    await settled();
+    const [full] = await fill(WAITING);
+    expect(isRefused(full!)).toBe(false);
+    expect(isRefused(await wait([WITHOUT_BODY]))).toBe(true);
   });
 });
 
 describe('a connection with too many requests that wait', () => {
   it(`gets the responses to the first ${MAX}, then 50301, and is closed`, async () => {
-    const { client } = await pipeline(paths(MAX + 3));
+    const { client } = await pipeline(paths(MAX + 1));
     for (let count = 1; count <= MAX; count++) await respondTo(count);
     const responses = await readUnchecked(client);
     expect(responses.map(({ status }) => status)).toEqual([...Array<number>(MAX).fill(200), 503]);
@@ -186,14 +218,31 @@ describe('a connection with too many requests that wait', () => {
     expect(service.started).toEqual(paths(MAX));
   });
 
-  it('gets none of the later ones parsed, which would fill the memory', async () => {
-    let parsed = 0;
-    service.server.on('request', () => parsed++);
-    const { client, socket } = await pipeline(paths(MAX + 1));
+  it.each([
+    ['in the same data', 1000],
+    ['in later data', 10_000],
+  ])('gets none of the later ones kept, which would fill the memory: %s', async (_, count) => {
+    let kept = 0;
+    service.server.on('request', () => kept++);
+    const { client, socket } = await service.connect();
     const ended = once(socket, 'end');
-    client.end(paths(10_000).map(get).join(''));
+    client.end(
+      paths(MAX + 1 + count)
+        .map(get)
+        .join(''),
+    );
     await ended;
-    expect(parsed).toBe(MAX + 1);
+    expect(kept).toBe(MAX + 1);
+  });
+
+  it.each([
+    ['an upgrade', `${get('/').trimEnd()}\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n`],
+    ['a request for a tunnel', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ])('gets its responses also if %s follows', async (_, bytes) => {
+    const { client } = await pipeline(paths(MAX + 1), bytes);
+    for (let count = 1; count <= MAX; count++) await respondTo(count);
+    const responses = await readUnchecked(client);
+    expect(responses.map(({ status }) => status)).toEqual([...Array<number>(MAX).fill(200), 503]);
   });
 
   it(`is one with more than ${MAX}`, async () => {

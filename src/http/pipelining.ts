@@ -8,6 +8,7 @@ import { toServiceError } from '../errors/error.filter.js';
 import { overloaded, ServiceError } from '../errors/service-error.js';
 import { discardInput } from './discard-input.js';
 import { sendUnparsed } from './request-observer.js';
+import { whenClosed } from './when-closed.js';
 
 /**
  * The most requests of one connection that have no complete response. The next one is refused, and the connection closes: a
@@ -15,8 +16,11 @@ import { sendUnparsed } from './request-observer.js';
  */
 const MAX_PIPELINED = 16;
 
-/** The most bytes of the body of a request that waits while later requests of its connection are read. */
-const SMALL_BODY = 4096;
+/** The most bytes that the waiting requests of all connections may take; the next one is refused, and its connection closes. */
+const MAX_WAITING_BYTES = 16_777_216;
+
+/** What Node keeps of a request besides the text of its header and its body, at least. */
+const BYTES_PER_REQUEST = 4096;
 
 interface Connection {
   /** The response to the request that is handled, or was handled last. */
@@ -25,6 +29,8 @@ interface Connection {
   latest: ServerResponse;
   /** How many requests wait for their turn. */
   waiting: number;
+  /** How many bytes these requests take. */
+  waitingBytes: number;
   /** The error that the latest request gets at its turn. It is then the last one of its connection. */
   refusal?: ServiceError;
 }
@@ -41,6 +47,11 @@ export function connectionOf(socket: Socket): Connection | undefined {
  * a waiting response would never emit `close`, and the resources of its request would not be released.
  */
 export function handleInTurn(app: Application, server: Server): RequestListener {
+  let allWaitingBytes = 0;
+  const addBytes = (connection: Connection, bytes: number) => {
+    connection.waitingBytes += bytes;
+    allWaitingBytes += bytes;
+  };
   return (incoming, outgoing) => {
     const request = incoming as Request;
     const response = outgoing as Response;
@@ -49,7 +60,14 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
     if (!socket.writable) return;
     let connection = connections.get(socket);
     if (connection === undefined) {
-      connection = { current: response, latest: response, waiting: 0 };
+      const opened: Connection = {
+        current: response,
+        latest: response,
+        waiting: 0,
+        waitingBytes: 0,
+      };
+      whenClosed(socket, () => addBytes(opened, -opened.waitingBytes));
+      connection = opened;
       connections.set(socket, connection);
     }
     if (connection.refusal !== undefined) return;
@@ -69,33 +87,33 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
       return;
     }
     connection.waiting++;
-    if (connection.waiting === MAX_PIPELINED) {
+    const bytes = bytesOf(request);
+    addBytes(connection, bytes);
+    if (connection.waiting === MAX_PIPELINED || allWaitingBytes > MAX_WAITING_BYTES) {
       connection.refusal = overloaded();
+      request.resume();
       // Requests after this one get no response, so their bytes are discarded.
       discardInput(socket);
-    } else {
-      // After the data that was read with it: Node resumes the socket at the end of each request.
-      process.nextTick(() => {
-        if (!isSmall(request)) socket.pause();
-      });
     }
     latest.once('close', () => {
       connection.waiting--;
       // After all listeners have run: the resources of that request are released before this one needs its own.
       process.nextTick(() => {
-        if (connection.waiting === 0) socket.resume();
-        if (socket.writable) handle();
+        // Otherwise, the end of the connection subtracts these bytes.
+        if (!socket.writable) return;
+        addBytes(connection, -bytes);
+        handle();
       });
     });
   };
 }
 
-/**
- * While a request waits that is not small, nothing else is read from its connection: many clients that pipeline large bodies
- * would fill the memory. A client that resets the connection then is noticed later, at the next response.
- */
-function isSmall({ complete, readableLength, headers }: Request): boolean {
-  return (complete ? readableLength : Number(headers['content-length'])) <= SMALL_BODY;
+/** @returns about how many bytes of memory a request can take while nobody reads its body */
+function bytesOf({ headers, rawHeaders, readableHighWaterMark }: Request): number {
+  const body =
+    headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Infinity;
+  const header = rawHeaders.reduce((bytes, text) => bytes + text.length, 0);
+  return BYTES_PER_REQUEST + header + Math.min(body, readableHighWaterMark);
 }
 
 /** Express calls this for a target without a path, such as `GET http://`; Express's own handler would send HTML. */

@@ -330,30 +330,6 @@ describe('too many wrong tokens from one address behind a trusted proxy', () => 
     });
   });
 
-  it('are counted by address without its port, which some proxies add', async () => {
-    for (let i = 0; i < LIMIT; i++) {
-      await guess(service, { 'x-forwarded-for': `203.0.113.1:${i + 1000}` });
-    }
-    expect(await guess(service, { 'x-forwarded-for': '203.0.113.1:1' })).toMatchObject({
-      status: 429,
-    });
-    expect(await guess(service, { 'x-forwarded-for': '203.0.113.2:1' })).toMatchObject({
-      status: 401,
-    });
-  });
-
-  it('are counted by network for IPv6, where one customer has 2^64 addresses', async () => {
-    for (let i = 0; i < LIMIT; i++) {
-      await guess(service, { 'x-forwarded-for': `2001:db8:1:2:${i}::1` });
-    }
-    expect(await guess(service, { 'x-forwarded-for': '2001:db8:1:2::99' })).toMatchObject({
-      status: 429,
-    });
-    expect(await guess(service, { 'x-forwarded-for': '2001:db8:1:3::1' })).toMatchObject({
-      status: 401,
-    });
-  });
-
   it('get 401 even if the proxy names no valid address', async () => {
     expect(await guess(service, { 'x-forwarded-for': 'unknown' })).toMatchObject({ status: 401 });
   });
