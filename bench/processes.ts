@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { open, readFile, truncate } from 'node:fs/promises';
+import { readFile, truncate } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { startProgram } from '../test/setup/service/program.js';
 import { ROOT } from './repository.js';
 
 /** A server in a process of its own, which may have child processes. */
@@ -21,7 +21,6 @@ interface Usage {
 }
 
 const START_TIMEOUT_MS = 30_000;
-const STOP_TIMEOUT_MS = 5000;
 
 /** Linux reports processor time in hundredths of a second, on every machine. */
 const MICROSECONDS_PER_TICK = 10_000;
@@ -29,50 +28,30 @@ const MICROSECONDS_PER_TICK = 10_000;
 /**
  * Starts a program and waits until it accepts connections.
  *
- * @param env the whole environment of the process, except PATH
+ * @param env the whole environment of the process, except PATH and the locale
  * @param logFile receives the output of the process
  * @throws Error with the end of its log when it does not start
  */
 export async function startServer(
-  [file, ...args]: readonly string[],
+  command: readonly string[],
   env: Readonly<Record<string, string>>,
   port: number,
   logFile: string,
   signal: AbortSignal,
 ): Promise<ServerProcess> {
-  // The process appends, so that the file can be emptied while it runs.
-  const log = await open(logFile, 'a');
-  const child = spawn(file!, args, {
-    cwd: ROOT,
-    env: { PATH: process.env['PATH'], ...env },
-    stdio: ['ignore', log.fd, log.fd],
-    // In a process group of its own, Ctrl+C does not reach the server, and stop() reaches all its children.
-    detached: true,
-  });
-  await log.close();
-  const pid = child.pid!;
-  const exited = once(child, 'exit');
-
+  const program = await startProgram(command, logFile, { env, cwd: ROOT });
   const server: ServerProcess = {
-    usage: () => usageOf(pid),
+    usage: () => usageOf(program.pid),
     clearLog: () => truncate(logFile),
-    async stop() {
-      if (child.exitCode === null && child.signalCode === null) {
-        child.kill('SIGTERM');
-        const timer = setTimeout(() => kill(-pid), STOP_TIMEOUT_MS);
-        await exited;
-        clearTimeout(timer);
-      }
-      kill(-pid);
-    },
+    stop: () => program.stop(),
   };
   const deadline = Date.now() + START_TIMEOUT_MS;
   try {
     while (!(await accepts(port))) {
       signal.throwIfAborted();
-      if (child.exitCode !== null || Date.now() > deadline) {
+      if (program.hasEnded() || Date.now() > deadline) {
         const lines = (await readFile(logFile, 'utf8')).trim().split('\n');
-        throw new Error(`${args.join(' ')} did not start:\n${lines.slice(-10).join('\n')}`);
+        throw new Error(`${command.join(' ')} did not start:\n${lines.slice(-10).join('\n')}`);
       }
       await delay(50);
     }
@@ -80,14 +59,6 @@ export async function startServer(
   } catch (error) {
     await server.stop();
     throw error;
-  }
-}
-
-function kill(group: number): void {
-  try {
-    process.kill(group, 'SIGKILL');
-  } catch {
-    // All processes of the group have ended.
   }
 }
 

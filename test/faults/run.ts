@@ -6,7 +6,7 @@ import { describeMachine } from './environment.js';
 import type { Surroundings } from './exit-code.js';
 import { startClients, type AllClients } from './load.js';
 import { isKill, LOSE_PLANT, type Kind } from './plan.js';
-import { waitFor } from './program.js';
+import { waitFor } from './wait-for.js';
 import { createReport, type FaultRecord, type Report } from './report.js';
 import type { Fault, OpenRig, Rig } from './rig.js';
 import { clock } from './times.js';

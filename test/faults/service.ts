@@ -5,7 +5,8 @@ import { NODE, ROOT } from '../setup/service/command.js';
 import { isReady } from '../setup/service/is-ready.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
 import { findFreePorts } from '../setup/service/ports.js';
-import { startProgram, waitFor, type RunningProgram } from './program.js';
+import { startProgram, type RunningProgram } from '../setup/service/program.js';
+import { waitFor } from './wait-for.js';
 
 const READY_SECONDS = 60;
 

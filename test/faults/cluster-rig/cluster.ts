@@ -4,7 +4,8 @@ import pg from 'pg';
 import { findFreePorts } from '../../setup/service/ports.js';
 import { findUser } from '../../setup/service/processes.js';
 import type { Surroundings } from '../exit-code.js';
-import { startProgram, waitFor } from '../program.js';
+import { startProgram } from '../../setup/service/program.js';
+import { waitFor } from '../wait-for.js';
 import { ClusterNode } from './node.js';
 import {
   documentedPatroniSettings,

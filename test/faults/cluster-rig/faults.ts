@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CLUSTER_KINDS } from '../plan.js';
-import { waitFor } from '../program.js';
+import { waitFor } from '../wait-for.js';
 import type { Fault } from '../rig.js';
 import type { Cluster } from './cluster.js';
 import type { ClusterNode } from './node.js';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { childrenOf, sendSignal, type User } from '../../setup/service/processes.js';
-import { startProgram, type RunningProgram } from '../program.js';
+import { startProgram, type RunningProgram } from '../../setup/service/program.js';
 
 const HEALTH_TIMEOUT_MS = 1000;
 

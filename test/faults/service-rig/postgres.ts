@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { PostgresServer } from '../../setup/database/postgres-server.js';
-import { waitFor } from '../program.js';
+import { waitFor } from '../wait-for.js';
 
 /** A Postgres that is disturbed. */
 export interface FaultServer extends Pick<

@@ -6,7 +6,7 @@ import { disturb, startPostgresServer } from '../../setup/database/postgres-serv
 import { mountSmallDisk, type SmallDisk } from '../../setup/service/disk.js';
 import type { Surroundings } from '../exit-code.js';
 import { findFaketime, requirePackages } from '../packages.js';
-import { waitFor } from '../program.js';
+import { waitFor } from '../wait-for.js';
 import { queryOnce } from '../../setup/database/query-once.js';
 import type { OpenRig, Rig } from '../rig.js';
 import { startServiceProcess } from '../service.js';

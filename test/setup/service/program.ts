@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
-import { sendSignal, type User } from '../setup/service/processes.js';
+import { sendSignal, type User } from './processes.js';
 
 const STOP_TIMEOUT_MS = 5000;
 
@@ -16,23 +15,31 @@ export interface RunningProgram {
   stop(): Promise<void>;
 }
 
+export interface ProgramOptions {
+  readonly user?: User;
+  /** The environment besides PATH and the locale. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** The working folder. */
+  readonly cwd?: string;
+}
+
 /**
  * Starts a program in a process group of its own: Ctrl+C does not reach it, and a signal reaches its children.
  *
- * @param logFile receives the output of the program
+ * @param logFile receives the output of the program at its end, so that it can be emptied meanwhile
  */
 export async function startProgram(
   [file, ...args]: readonly string[],
   logFile: string,
-  options: { readonly user?: User; readonly env?: Readonly<Record<string, string>> } = {},
+  { user, env, cwd = '/' }: ProgramOptions = {},
 ): Promise<RunningProgram> {
   const log = await open(logFile, 'a');
   const child = spawn(file!, args, {
-    cwd: '/',
-    env: { PATH: process.env['PATH'], LC_ALL: 'C.UTF-8', ...options.env },
+    cwd,
+    env: { PATH: process.env['PATH'], LC_ALL: 'C.UTF-8', ...env },
     stdio: ['ignore', log.fd, log.fd],
     detached: true,
-    ...options.user,
+    ...user,
   });
   const ended = once(child, 'exit');
   await once(child, 'spawn');
@@ -50,22 +57,4 @@ export async function startProgram(
       sendSignal(-pid, 'SIGKILL');
     },
   };
-}
-
-/**
- * Waits for a condition that no event reports.
- *
- * @throws Error when it does not come true in time, or the run was interrupted
- */
-export async function waitFor(
-  what: string,
-  seconds: number,
-  signal: AbortSignal,
-  condition: () => boolean | Promise<boolean>,
-): Promise<void> {
-  const deadline = performance.now() + seconds * 1000;
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`${what} took more than ${seconds} seconds.`);
-    await delay(100, undefined, { signal });
-  }
 }
