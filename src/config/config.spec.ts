@@ -16,7 +16,7 @@ describe('readConfig', () => {
 
   it('accepts fewer connections beside the embedded Postgres, which takes memory of the same machine', () => {
     const { maxConnections } = readConfig({}).http;
-    expect(maxConnections).toBe(1000);
+    expect(maxConnections).toBe(500);
     const server = readConfig({ DATABASE_URL: 'postgres://u@db.example.org/plants' });
     expect(server.http.maxConnections).toBe(4000);
   });

@@ -1,13 +1,18 @@
 import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
 import { createServer, type Socket } from 'node:net';
-import { expect, it } from '@jest/globals';
+import { afterEach, expect, it, jest } from '@jest/globals';
 import { openServer } from '../../test/setup/http/open-server.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { openConnection } from '../../test/setup/http/raw-http.js';
 import { discardInput } from './discard-input.js';
 
 const resources = useResources();
+
+const { gc } = globalThis;
+afterEach(() => {
+  globalThis.gc = gc;
+});
 
 it.each(['pause', 'resume'] as const)(
   'after %s, what arrives reaches no other listener, and ends with the side of the client',
@@ -37,7 +42,11 @@ it('what arrives is also discarded when Node has paused the connection, because 
   const paused = once(socket, 'pause');
   client.end('x'.repeat(size));
   await paused;
+  const collect = jest.fn();
+  globalThis.gc = collect as unknown as typeof globalThis.gc;
   discardInput(socket);
   await once(socket, 'end');
   expect(socket.bytesRead).toBeGreaterThan(size);
+  // Of what is discarded, too, each 4 MiB are collected.
+  expect(collect).toHaveBeenCalledTimes(1);
 });
