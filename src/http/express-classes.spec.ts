@@ -8,6 +8,24 @@ import { classesOf } from './express-classes.js';
 
 const resources = useResources();
 
+it('small chunks are gathered, as a client can send one byte in each, and the body stays the same', async () => {
+  const { IncomingMessage } = classesOf(express());
+  const sizes = [...Array<number>(5000).fill(1), 4096, 3, 4095, 1, 2000, 2096, 2097, 5000, 7];
+  const chunks = sizes.map((size, i) => String.fromCharCode(97 + (i % 26)).repeat(size));
+  const parts: string[] = [];
+  const server = createServer({ IncomingMessage: IncomingMessage! }, (request, response) => {
+    request.on('data', (part: Buffer) => parts.push(part.toString()));
+    request.on('end', () => response.end());
+  });
+  const { port } = await openServer(resources, server);
+
+  const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+  const encoded = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`);
+  await sendRaw(port, `${head}${encoded.join('')}0\r\n\r\n`);
+  expect(parts.join('')).toBe(chunks.join(''));
+  expect(parts.length).toBeLessThan(100);
+});
+
 it('requests and responses have the methods of Express, which changes no prototype', async () => {
   const app = express();
   const handled: [Request, Response][] = [];

@@ -3,6 +3,7 @@
 import { IncomingMessage, ServerResponse, type ServerOptions } from 'node:http';
 import type { Application } from 'express';
 import { countBodyBytes } from './body-garbage.js';
+import { SmallChunks } from './small-chunks.js';
 
 /**
  * Classes whose instances already have the prototypes that Express gives to requests and responses. Otherwise Express changes
@@ -14,10 +15,19 @@ export function classesOf(
   // Express's types lack these properties.
   const prototypes = app as unknown as { request: object; response: object };
   class ExpressRequest extends IncomingMessage {
+    private smallChunks: SmallChunks | undefined;
+
     /** Called by Node with each part of a body, also that of a refused request, and with null at its end. */
-    override push(chunk: Buffer | null): boolean {
-      if (chunk !== null) countBodyBytes(chunk.length);
-      return super.push(chunk);
+    override push(part: Buffer | null): boolean {
+      if (part === null) {
+        this.smallChunks?.flush();
+        return super.push(null);
+      }
+      countBodyBytes(part.length);
+      if (this.headers['transfer-encoding'] === undefined) return super.push(part);
+      this.smallChunks ??= new SmallChunks((gathered) => super.push(gathered));
+      if (!this.smallChunks.add(part)) return super.push(part);
+      return this.readableLength < this.readableHighWaterMark;
     }
   }
   class ExpressResponse<Of extends IncomingMessage> extends ServerResponse<Of> {}

@@ -121,6 +121,62 @@ describe('what Node cannot parse, or would refuse by itself, is an Error and clo
   });
 });
 
+it('requests after one that does not arrive in time are ignored', async () => {
+  await open({ connectionsCheckingInterval: 1 });
+  let kept = 0;
+  service.server.on('request', () => kept++);
+  client.write(get('/1') + get('/2').trimEnd());
+  const { response } = await service.next();
+  const late = once(service.server, 'clientError');
+  Object.assign(service.server, { requestTimeout: 1, headersTimeout: 1 });
+  await late;
+  const ended = once(socket, 'end');
+  client.end(END_OF_HEAD + get('/3').repeat(100));
+  await ended;
+  response.end('first');
+  const responses = await readUnchecked(client);
+  expect(responses).toMatchObject([{ status: 200, body: 'first' }, { status: 408 }]);
+  expect(kept).toBe(1);
+});
+
+it('a connection with a request for a tunnel, whose client does not read, ends after its idle timeout', async () => {
+  const tunnel = once(service.server, 'connect');
+  client.write(get('/1') + TUNNEL);
+  await tunnel;
+  // `once` of node:events would listen for errors, too.
+  const closed = new Promise((resolve) => void socket.once('close', resolve));
+  socket.setTimeout(1);
+  await closed;
+});
+
+describe('a request with an unknown expectation', () => {
+  it('after a request in flight gets its Error after the response to that request', async () => {
+    const parsed = on(service.server, 'request');
+    client.write(get('/1') + expecting('tea') + get('/3'));
+    const { response } = await service.next();
+    for (let i = 0; i < 2; i++) await parsed.next();
+    await settled();
+    expect(socket.bytesWritten).toBe(0);
+    response.end('first');
+    const responses = await readUnchecked(client);
+    expect(responses).toMatchObject([{ status: 200, body: 'first' }, { status: 417 }]);
+    expectLast(responses[1]!, 41700, ONLY_KNOWN);
+    expect(service.started).toEqual(['/1']);
+  });
+
+  it.each([
+    ['before its body', `${expecting('tea')}aa${GARBAGE}`],
+    [
+      'in its body',
+      `${PART.replace('/part', '/e').replace('Host: x', 'Host: x\r\nExpect: tea')}${INVALID_PART}`,
+    ],
+  ])('is not followed by another one for invalid HTTP after it: %s', async (_, bytes) => {
+    const responses = await send(bytes);
+    expect(statusesOf(responses)).toEqual([417]);
+    expectLast(responses[0]!, 41700, ONLY_KNOWN);
+  });
+});
+
 describe('a request with Expect: 100-continue', () => {
   it.each(['100-continue', '100-Continue'])(
     'is handled, and gets no 100 before its body is read (%s)',

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { ErrorCode } from '../errors/error-codes.js';
 import { sendError } from '../errors/send-error.js';
 import { invalidHttp, overloaded, ServiceError } from '../errors/service-error.js';
+import { discardInput } from './discard-input.js';
 import { connectionOf } from './pipelining.js';
 import { sendUnparsed } from './request-observer.js';
 
@@ -21,19 +22,22 @@ export function respondToParserErrors(server: Server): void {
     server.emit(isUnderstood ? 'request' : 'checkExpectation', request, response);
   });
 
-  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const error = new ServiceError(
       ErrorCode.expectationFailed,
       'Only Expect: 100-continue is understood.',
     );
-    sendUnparsed(server, response, error);
+    // It may be pipelined: see pipelining.ts.
+    server.emit('request', request, response, error);
   });
 
   // For clients that have the service in HTTPS_PROXY. The target of CONNECT is a host (RFC 9110 section 9.3.6), never one of our
   // paths. Without this listener, Node would close the connection without a response.
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
-    // Node has removed its own listeners from this socket: without a new one, a reset would end the process.
+    // Node has removed its own listeners from this socket: without new ones, a reset would end the process, and a client that
+    // does not read would keep its connection.
     socket.on('error', () => undefined);
+    socket.on('timeout', () => socket.destroy());
     const error = new ServiceError(ErrorCode.pathNotFound, 'This service is not a proxy.');
     sendRaw(server, socket, error);
   });
@@ -41,8 +45,10 @@ export function respondToParserErrors(server: Server): void {
   server.on('clientError', (cause: NodeJS.ErrnoException, socket: Socket) => {
     // The last response was sent already, or the connection is closed.
     if (!socket.writable) return;
+    // Requests after this error get no response.
+    discardInput(socket);
     const connection = connectionOf(socket);
-    // While a request waits, the service itself may not read what arrives: see pipelining.ts.
+    // While a request waits, nobody reads a large body, so that Node stops reading: its client is not late.
     const isUnread =
       cause.code === REQUEST_TIMEOUT && connection !== undefined && connection.waiting > 0;
     const error = isUnread ? overloaded() : errorOfParser(cause);

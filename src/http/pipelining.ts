@@ -1,6 +1,6 @@
 // For clients that pipeline, as load generators do and undici can, and for hostile ones.
 
-import type { RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Application, NextFunction, Request, Response } from 'express';
 import { ErrorCode } from '../errors/error-codes.js';
@@ -21,6 +21,9 @@ const MAX_WAITING_BYTES = 16_777_216;
 
 /** What Node keeps of a request besides the text of its header and its body, at least. */
 const BYTES_PER_REQUEST = 4096;
+
+/** What Node keeps of a name or a value of the header besides its text. */
+const BYTES_PER_TEXT = 64;
 
 interface Connection {
   /** The response to the request that is handled, or was handled last. */
@@ -45,6 +48,9 @@ export function connectionOf(socket: Socket): Connection | undefined {
 /**
  * Handles the requests of one connection one after the other. Node would start them all at once. If the connection then closed,
  * a waiting response would never emit `close`, and the resources of its request would not be released.
+ *
+ * @returns a listener for `request`, of which a third argument is an error that this request gets at its turn, as the last one of
+ *   its connection
  */
 export function handleInTurn(app: Application, server: Server): RequestListener {
   let allWaitingBytes = 0;
@@ -52,7 +58,7 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
     connection.waitingBytes += bytes;
     allWaitingBytes += bytes;
   };
-  return (incoming, outgoing) => {
+  return (incoming: IncomingMessage, outgoing: ServerResponse, refusal?: ServiceError) => {
     const request = incoming as Request;
     const response = outgoing as Response;
     const { socket } = request;
@@ -82,6 +88,7 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
         sendUnparsed(server, response, connection.refusal);
       }
     };
+    if (refusal !== undefined) refuse(connection, request, refusal);
     if (latest === response || latest.closed) {
       handle();
       return;
@@ -89,12 +96,8 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
     connection.waiting++;
     const bytes = bytesOf(request);
     addBytes(connection, bytes);
-    if (connection.waiting === MAX_PIPELINED || allWaitingBytes > MAX_WAITING_BYTES) {
-      connection.refusal = overloaded();
-      request.resume();
-      // Requests after this one get no response, so their bytes are discarded.
-      discardInput(socket);
-    }
+    const isTooMuch = connection.waiting === MAX_PIPELINED || allWaitingBytes > MAX_WAITING_BYTES;
+    if (isTooMuch && refusal === undefined) refuse(connection, request, overloaded());
     latest.once('close', () => {
       connection.waiting--;
       // After all listeners have run: the resources of that request are released before this one needs its own.
@@ -108,11 +111,22 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
   };
 }
 
+/** Refuses the latest request of a connection, at its turn. */
+function refuse(connection: Connection, request: Request, error: ServiceError): void {
+  connection.refusal = error;
+  request.resume();
+  // Requests after this one get no response, so their bytes are discarded.
+  discardInput(request.socket);
+}
+
 /** @returns about how many bytes of memory a request can take while nobody reads its body */
-function bytesOf({ headers, rawHeaders, readableHighWaterMark }: Request): number {
+function bytesOf({ url, headers, rawHeaders, readableHighWaterMark }: Request): number {
+  const header = [url, ...rawHeaders].reduce(
+    (bytes, text) => bytes + BYTES_PER_TEXT + text.length,
+    0,
+  );
   const body =
     headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Infinity;
-  const header = rawHeaders.reduce((bytes, text) => bytes + text.length, 0);
   return BYTES_PER_REQUEST + header + Math.min(body, readableHighWaterMark);
 }
 
