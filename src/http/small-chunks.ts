@@ -11,23 +11,20 @@ export class SmallChunks {
   private part: Buffer | undefined;
   private length = 0;
 
-  /** @param push receives each gathered part, at the latest after the data that arrived together */
+  /** @param push receives each gathered part, when it is full or a larger chunk follows */
   constructor(private readonly push: (part: Buffer) => void) {}
 
   /** @returns whether the chunk is small, and will be part of what is pushed */
   add(chunk: Buffer): boolean {
     if (this.length + chunk.length > PART_BYTES) this.flush();
     if (chunk.length >= PART_BYTES) return false;
-    if (this.part === undefined) {
-      this.part = Buffer.allocUnsafeSlow(PART_BYTES);
-      setImmediate(() => this.flush());
-    }
+    this.part ??= Buffer.allocUnsafeSlow(PART_BYTES);
     chunk.copy(this.part, this.length);
     this.length += chunk.length;
     return true;
   }
 
-  /** Pushes what is gathered. */
+  /** Pushes what is gathered: at the end of the body. */
   flush(): void {
     const { part, length } = this;
     this.part = undefined;
