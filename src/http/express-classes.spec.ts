@@ -1,37 +1,58 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import express, { type Request, type Response } from 'express';
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { openServer } from '../../test/setup/http/open-server.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { openConnection, readUnchecked, sendRaw } from '../../test/setup/http/raw-http.js';
 import { settled } from '../../test/setup/time/settled.js';
+import { until } from '../../test/setup/time/until.js';
 import { classesOf } from './express-classes.js';
 
 const resources = useResources();
 
-it('small chunks are gathered, whenever they arrive, as a client can send one byte in each', async () => {
-  const { IncomingMessage } = classesOf(express());
+describe('chunks of one byte', () => {
   const sizes = [...Array<number>(5000).fill(1), 4096, 3, 4095, 1, 2000, 2096, 2097, 5000, 7];
   const chunks = sizes.map((size, i) => String.fromCharCode(97 + (i % 26)).repeat(size));
-  const parts: string[] = [];
-  const server = createServer({ IncomingMessage: IncomingMessage! }, (request, response) => {
+  const encoded = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`);
+  const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+
+  /** Sends the head and some chunks, each alone, and then reads the body while the others arrive. */
+  async function readAfter(count: number): Promise<string[]> {
+    const { IncomingMessage } = classesOf(express());
+    const server = createServer({ IncomingMessage: IncomingMessage! });
+    const arrived = once(server, 'request');
+    const client = await openConnection((await openServer(resources, server)).port);
+    client.write(head);
+    const [request, response] = (await arrived) as [Request, Response];
+    for (let i = 0; i < Math.min(count, 200); i++) {
+      client.write(encoded[i]!);
+      await settled();
+    }
+    client.write(encoded.slice(200, count).join(''));
+    const sent = head + encoded.slice(0, count).join('');
+    await until(() => request.socket.bytesRead === sent.length);
+    const parts: string[] = [];
     request.on('data', (part: Buffer) => parts.push(part.toString()));
     request.on('end', () => response.end());
-  });
-  const { port } = await openServer(resources, server);
-
-  const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
-  const encoded = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`);
-  const client = await openConnection(port);
-  client.write(head);
-  for (let i = 0; i < 200; i++) {
-    client.write(encoded[i]!);
-    await settled();
+    client.write(`${encoded.slice(count).join('')}0\r\n\r\n`);
+    expect(await readUnchecked(client, 1)).toMatchObject([{ status: 200 }]);
+    return parts;
   }
-  client.write(`${encoded.slice(200).join('')}0\r\n\r\n`);
-  expect(await readUnchecked(client, 1)).toMatchObject([{ status: 200 }]);
-  expect(parts.join('')).toBe(chunks.join(''));
-  expect(parts.length).toBeLessThan(10);
+
+  it('are gathered, whenever they arrive, until the body is read: thousands would take much memory', async () => {
+    const parts = await readAfter(chunks.length);
+    expect(parts.join('')).toBe(chunks.join(''));
+    expect(parts.length).toBeLessThan(10);
+  });
+
+  it.each([0, 1, 100, 5003])(
+    'are read in their order, after %i that nobody read',
+    async (count) => {
+      const parts = await readAfter(count);
+      expect(parts.join('')).toBe(chunks.join(''));
+    },
+  );
 });
 
 it('requests and responses have the methods of Express, which changes no prototype', async () => {

@@ -25,9 +25,19 @@ export function classesOf(
       }
       countBodyBytes(part.length);
       if (this.headers['transfer-encoding'] === undefined) return super.push(part);
-      this.smallChunks ??= new SmallChunks((gathered) => super.push(gathered));
-      if (!this.smallChunks.add(part)) return super.push(part);
-      return this.readableLength < this.readableHighWaterMark;
+      this.smallChunks ??= this.gatherSmallChunks();
+      if (this.readableFlowing !== true && this.smallChunks.add(part)) {
+        return this.readableLength < this.readableHighWaterMark;
+      }
+      this.smallChunks.flush();
+      return super.push(part);
+    }
+
+    private gatherSmallChunks(): SmallChunks {
+      const chunks = new SmallChunks((gathered) => super.push(gathered));
+      // Somebody reads the body now.
+      this.on('resume', () => chunks.flush());
+      return chunks;
     }
   }
   class ExpressResponse<Of extends IncomingMessage> extends ServerResponse<Of> {}

@@ -56,7 +56,7 @@ function receiveBody(
     response.writeContinue();
   }
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    let body: Buffer = Buffer.alloc(0);
     let size = 0;
     const settle = (action: () => void) => {
       request.off('data', onData).off('end', onEnd).off('close', onClose);
@@ -64,22 +64,40 @@ function receiveBody(
     };
     const onData = (chunk: Buffer) => {
       size += chunk.length;
-      chunks.push(chunk);
       try {
         if (size > limit) throw bodyTooLarge(limit);
         count(chunk.length);
+        body = append(body, size, chunk, limit);
       } catch (error) {
         const refusal = error as ServiceError;
         request.pause();
         settle(() => reject(refusal));
       }
     };
-    const onEnd = () =>
-      settle(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    const onEnd = () => settle(() => resolve(body.subarray(0, size)));
     const onClose = () => settle(() => reject(connectionClosed()));
     request.on('data', onData).on('end', onEnd);
     whenClosed(request, onClose);
   });
+}
+
+/**
+ * Appends a chunk to a body. A list of chunks would take much more memory than the body, if they are small.
+ *
+ * @param size of the body with this chunk, in bytes
+ * @param limit the most bytes that the body can have
+ * @returns a buffer that begins with the body, and may be longer
+ */
+function append(body: Buffer, size: number, chunk: Buffer, limit: number): Buffer {
+  const start = size - chunk.length;
+  if (start === 0) return chunk;
+  let appended = body;
+  if (body.length < size) {
+    appended = Buffer.allocUnsafeSlow(Math.min(2 * size, limit));
+    body.copy(appended, 0, 0, start);
+  }
+  chunk.copy(appended, start);
+  return appended;
 }
 
 /** @param limit bytes */
