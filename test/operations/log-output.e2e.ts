@@ -1,13 +1,14 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { makeDataDir } from '../setup/service/data-dir.js';
+import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { postPlant } from '../setup/http/post-plant.js';
 import { openConnection, readResponses } from '../setup/http/raw-http.js';
 import { end, stopUnderLoad } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { NODE, ROOT, runBefore, runProgram, type Command } from '../setup/service/command.js';
+import { useResources } from '../setup/jest/resources.js';
 import { mountSmallDisk, type SmallDisk } from '../setup/service/disk.js';
 import { isReady } from '../setup/service/is-ready.js';
 import { METRICS_SETTING, metricAt } from '../setup/service/metrics.js';
@@ -40,6 +41,8 @@ afterEach(async () => {
   service.process.stdout.resume();
   await end(service);
 });
+/** They are closed after the end of the service. */
+const resources = useResources();
 afterAll(() => database.close());
 
 async function createToken(env: Record<string, string>): Promise<string> {
@@ -117,7 +120,9 @@ describeOnLinux('a service whose output is on a full disk', () => {
   });
 
   it('does so with two workers and an embedded database, whose messages are lost, too', async () => {
-    const env = { DATABASE_URL: '', DATA_DIR: await makeDataDir() };
+    const dataDir = await makeDataDir();
+    resources.defer(() => removeDataDir(dataDir));
+    const env = { DATABASE_URL: '', DATA_DIR: dataDir };
     await start('> /dev/full 2>&1', { ...env, WEB_CONCURRENCY: '2' });
     await expectStoredAndCounted(await createToken(env));
   });
@@ -181,6 +186,7 @@ describe('a service whose output nobody reads', () => {
   describeOnLinux('with workers', () => {
     it('stores plants while workers are replaced, at every moment of a replacement', async () => {
       const flags = await makeDataDir();
+      resources.defer(() => removeDataDir(flags));
       const holds = join(flags, 'holds');
       const fails = join(flags, 'fails');
       // When a process of a worker is created, both processes stop at once: the primary before it continues, the worker before it
