@@ -113,7 +113,7 @@ const environment = settings
       port: env.PORT,
       keepAliveTimeout: env.KEEP_ALIVE_TIMEOUT_MS,
       idleTimeout: env.IDLE_TIMEOUT_MS,
-      // With more than 1,000, the service and its Postgres together could take more than 300 MB.
+      // With 1,000, the service and its Postgres together could take more than 300 MB.
       maxConnections: env.MAX_CONNECTIONS ?? (env.DATABASE_URL === undefined ? 500 : 4000),
       bodyLimit: env.BODY_LIMIT,
       requestTimeout: env.REQUEST_TIMEOUT_MS,

@@ -47,6 +47,6 @@ it('what arrives is also discarded when Node has paused the connection, because 
   discardInput(socket);
   await once(socket, 'end');
   expect(socket.bytesRead).toBeGreaterThan(size);
-  // Of what is discarded, too, each 4 MiB are collected.
+  // Discarded data counts, too: there is a collection after 4 MiB.
   expect(collect).toHaveBeenCalledTimes(1);
 });

@@ -6,7 +6,7 @@ import { countBodyBytes } from './body-garbage.js';
 
 /** Properties of Node's own that its types lack. */
 interface ParsedSocket extends Socket {
-  /** Of a connection of HTTP, unless it is closed. */
+  /** Parses the requests of the connection; null when it is closed, and undefined if it does not speak HTTP. */
   readonly parser?: { onIncoming: (request: IncomingMessage) => number } | null;
 }
 
@@ -14,7 +14,7 @@ interface ParsedSocket extends Socket {
 export function discardInput(socket: ParsedSocket): void {
   socket.removeAllListeners('data');
   socket.on('data', (data: Buffer) => countBodyBytes(data.length));
-  // What was read with this request may contain thousands of others: Node would keep each until the connection closes.
+  // The data that Node parses now may contain thousands of further requests, and Node would keep them until the connection closes.
   if (socket.parser) socket.parser.onIncoming = ignore;
   // Until now, Node's parser has read for the stream, which still waits for it: if the parser was paused, nobody would read.
   socket.push('');

@@ -41,7 +41,8 @@ afterEach(async () => {
   service.process.stdout.resume();
   await end(service);
 });
-/** They are closed after the end of the service. */
+
+// Declared after the hook above, so that the folders are removed when the service has ended.
 const resources = useResources();
 afterAll(() => database.close());
 
