@@ -28,7 +28,11 @@ export async function post(
   sent.on('error', () => undefined).end(body);
   try {
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
-    return outcomeOf(response.statusCode!, await readDocumented(response, 'POST /plants'), plant);
+    return checkResponse(
+      response.statusCode!,
+      await readDocumented(response, 'POST /plants'),
+      plant,
+    );
   } catch (error) {
     if (error instanceof UndocumentedError) return undocumented(error.message);
     if (signal.aborted) return undocumented(`no response within ${TIMEOUT_MS / 1000} seconds`);
@@ -37,8 +41,8 @@ export async function post(
   }
 }
 
-/** @param received a body that is as openapi.json says */
-function outcomeOf(status: number, received: string, plant: Plant): Outcome {
+/** @param received a body that is as openapi.json says; a 200 must have the plant that was sent */
+function checkResponse(status: number, received: string, plant: Plant): Outcome {
   if (status !== 200) return { outcome: (JSON.parse(received) as { error: number }).error };
   if (received === JSON.stringify(plant, TEXT_FIELDS)) return { outcome: 200 };
   return undocumented(`200 with another plant: ${received}`);
