@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { MIGRATION_NAMES } from '../../test/setup/database/migrations.js';
@@ -10,12 +11,7 @@ import { databaseOptions, timedOptions } from './database-options.js';
 const optionsFor = (url: string) => databaseOptions(patientConfig({ url, timeout: 700 }));
 
 describe('the options for migrations', () => {
-  let resources = new AsyncDisposableStack();
-
-  afterEach(async () => {
-    await resources.disposeAsync();
-    resources = new AsyncDisposableStack();
-  });
+  const resources = useResources();
 
   async function start(script?: Script) {
     const server = await startScriptedPostgres(script);

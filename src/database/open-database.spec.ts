@@ -1,7 +1,8 @@
 import { readdir, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { makeDataDir, removeDataDir } from '../../test/setup/service/data-dir.js';
 import { readConfig } from '../config/config.js';
 import { PATIENT, patientConfig } from '../../test/setup/database/patient.js';
@@ -19,15 +20,13 @@ it.each([openDatabase, joinDatabase])(
 );
 
 describe('a data folder that is open', () => {
+  const resources = useResources();
   let dataDir: string;
-  let resources: AsyncDisposableStack;
 
   beforeEach(async () => {
     dataDir = await makeDataDir();
-    resources = new AsyncDisposableStack();
     resources.defer(() => removeDataDir(dataDir));
   });
-  afterEach(() => resources.disposeAsync());
 
   const configOf = (startTimeout = 60_000) => ({
     ...readConfig(PATIENT).database,

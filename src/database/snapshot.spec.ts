@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { openScriptedPostgres } from '../../test/setup/database/scripted-postgres.js';
 import { holdTimers } from '../../test/setup/time/held-timers.js';
 import { until } from '../../test/setup/time/until.js';
@@ -107,11 +108,7 @@ describe('on Citus, a snapshot', () => {
   const LOCK = 'BEGIN ISOLATION LEVEL READ COMMITTED; LOCK TABLE rows IN SHARE MODE';
   const OPEN = 'SET LOCAL citus.max_adaptive_executor_pool_size = 1; SELECT 1 FROM rows LIMIT 1';
 
-  let resources: AsyncDisposableStack;
-  beforeEach(() => {
-    resources = new AsyncDisposableStack();
-  });
-  afterEach(() => resources.disposeAsync());
+  const resources = useResources();
 
   /** @returns the statements after the question whether the table is distributed, each with the number of its connection */
   async function statementsOf(isDistributed: boolean): Promise<string[]> {

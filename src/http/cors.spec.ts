@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import express, { type RequestHandler } from 'express';
 import { createServer } from 'node:http';
 import { request as send } from 'undici';
 import { openServer } from '../../test/setup/http/open-server.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { allowAllOrigins, allowOrigins, respondToPreflight } from './cors.js';
 
 const ALLOWED = 'https://garden.example.org';
@@ -10,12 +11,7 @@ const OTHER = 'https://other.example.org';
 const METHOD = { 'access-control-request-method': 'POST' };
 
 describe('a response', () => {
-  let resources: AsyncDisposableStack;
-
-  beforeEach(() => {
-    resources = new AsyncDisposableStack();
-  });
-  afterEach(() => resources.disposeAsync());
+  const resources = useResources();
 
   /** The status, and the header fields of CORS, of a route that responds with 405. */
   async function request(

@@ -11,7 +11,7 @@ import { classesOf } from './express-classes.js';
 
 const resources = useResources();
 
-describe('chunks of one byte', () => {
+describe('the chunks of a body', () => {
   const sizes = [...Array<number>(5000).fill(1), 4096, 3, 4095, 1, 2000, 2096, 2097, 5000, 7];
   const chunks = sizes.map((size, i) => String.fromCharCode(97 + (i % 26)).repeat(size));
   const encoded = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`);
@@ -40,7 +40,7 @@ describe('chunks of one byte', () => {
     return parts;
   }
 
-  it('are gathered, whenever they arrive, until the body is read: thousands would take much memory', async () => {
+  it('are gathered if they are small, whenever they arrive, until the body is read: thousands would take much memory', async () => {
     const parts = await readAfter(chunks.length);
     expect(parts.join('')).toBe(chunks.join(''));
     expect(parts.length).toBeLessThan(10);

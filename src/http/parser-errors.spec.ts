@@ -7,6 +7,7 @@ import { get, holdRequests } from '../../test/http/held-requests.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { readUnchecked, type RawResponse } from '../../test/setup/http/raw-http.js';
 import { settled } from '../../test/setup/time/settled.js';
+import { until } from '../../test/setup/time/until.js';
 import { sentError } from '../errors/send-error.js';
 import { lingerAtEnd } from './linger.js';
 import { respondToParserErrors } from './parser-errors.js';
@@ -20,6 +21,9 @@ const TUNNEL = 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n';
 /** The header of a request, and a part of its body; the next part can be invalid. */
 const PART = 'POST /part HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n';
 const INVALID_PART = 'zz\r\n';
+/** The header of a request whose body is larger than what Node reads while the service does not read it, and most of that body. */
+const HEAD_OF_LARGE = 'POST /large HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n';
+const LARGE = 'x'.repeat(70_000);
 const END_OF_HEAD = '\r\n\r\n';
 /** More bytes than the buffers of a connection take while its client reads nothing. */
 const MORE_THAN_BUFFERS = 2 ** 24;
@@ -105,20 +109,32 @@ describe('what Node cannot parse, or would refuse by itself, is an Error and clo
     expectLast(response!, 40800, 'The request did not arrive in time.');
   });
 
-  it('a request that the service did not read in time, because it waited', async () => {
+  it.each([
+    ['does not arrive in time, while another one is in flight', 'one', 408],
+    ['the service does not read in time, because another one is in flight', LARGE, 503],
+  ])('a request that %s', async (_what, body, status) => {
     await open({ connectionsCheckingInterval: 1 });
     const late = once(service.server, 'clientError');
     const parsed = on(service.server, 'request');
-    client.write(`${get('/1')}POST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n`);
+    client.write(`${get('/1')}${HEAD_OF_LARGE}${body}`);
     for (let i = 0; i < 2; i++) await parsed.next();
+    await until(() => socket.isPaused() === (body === LARGE));
     // Only now: on a busy machine, the first request could be late itself.
     Object.assign(service.server, { requestTimeout: 1, headersTimeout: 1 });
     await late;
     const { response } = await service.next();
     response.end('first');
-    const [first, second] = await readUnchecked(client);
-    expect(first).toMatchObject({ status: 200, body: 'first' });
-    expect(second).toMatchObject({ status: 503 });
+    const responses = await readUnchecked(client);
+    expect(responses).toMatchObject([{ status: 200, body: 'first' }, { status }]);
+  });
+
+  it('a request that the service does not read in time', async () => {
+    await open({ connectionsCheckingInterval: 1 });
+    client.write(`${HEAD_OF_LARGE}${LARGE}`);
+    await service.next();
+    await until(() => socket.isPaused());
+    Object.assign(service.server, { requestTimeout: 1, headersTimeout: 1 });
+    expect(await readUnchecked(client)).toMatchObject([{ status: 503 }]);
   });
 });
 

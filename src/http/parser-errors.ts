@@ -46,13 +46,12 @@ export function respondToParserErrors(server: Server): void {
   server.on('clientError', (cause: NodeJS.ErrnoException, socket: Socket) => {
     // The last response was sent already, or the connection is closed.
     if (!socket.writable) return;
+    // Node stops reading while the service does not read a large body: its client is not late.
+    const isUnread = cause.code === REQUEST_TIMEOUT && socket.isPaused();
+    const error = isUnread ? overloaded() : errorOfParser(cause);
     // Requests after this error get no response.
     discardInput(socket);
     const connection = connectionOf(socket);
-    // While a request waits, nobody reads a large body, so that Node stops reading: its client is not late.
-    const isUnread =
-      cause.code === REQUEST_TIMEOUT && connection !== undefined && connection.waiting > 0;
-    const error = isUnread ? overloaded() : errorOfParser(cause);
     if (connection === undefined || connection.latest.req.complete) {
       sendRaw(server, socket, error);
       return;

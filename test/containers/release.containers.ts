@@ -10,7 +10,7 @@ interface Workflow {
   jobs: { release: { steps: { id?: string; run?: string }[] } };
 }
 
-/** Builds for this machine instead of all platforms, and keeps the image instead of pushing it. */
+/** Builds for this machine instead of all platforms, which it writes to a file, and keeps the image instead of pushing it. */
 const DOCKER = `#!/bin/bash
 set -eu
 [ "$*" = 'buildx create --use' ] && exit
@@ -20,7 +20,7 @@ args=()
 while [ $# -gt 0 ]; do
   case $1 in
     --push | --sbom=* | --provenance=*) ;;
-    --platform) shift ;;
+    --platform) echo "$2" > "$RUNNER_TEMP/platforms" && shift ;;
     --metadata-file) echo '{ "containerimage.digest": "sha256:0123" }' > "$2" && shift ;;
     *) args+=("$1") ;;
   esac
@@ -31,7 +31,7 @@ PATH=\${PATH#*:}
 exec "$ENGINE" build $BUILD_OPTIONS "\${args[@]}"
 `;
 
-it('the image of a release says which version and commit it is, where its source is, and when it was built', async () => {
+it('the image of a release is for amd64 and arm64, and says which version and commit it is, where its source is, and when it was built', async () => {
   const workflow = parse(await readFile('.github/workflows/release.yml', 'utf8')) as Workflow;
   const { run } = workflow.jobs.release.steps.find(({ id }) => id === 'build')!;
   const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
@@ -54,6 +54,7 @@ it('the image of a release says which version and commit it is, where its source
     });
     expect([await build.exit(), build.stderr]).toEqual([0, expect.any(String)]);
     expect(await readFile(output, 'utf8')).toBe(`image=${image}\ndigest=sha256:0123\n`);
+    expect(await readFile(join(folder, 'platforms'), 'utf8')).toBe('linux/amd64,linux/arm64\n');
     const format = '--format={{json .Config.Labels}}';
     const labels = await engine('image', 'inspect', format, `${image}:${version}`);
     expect(JSON.parse(labels)).toMatchObject({

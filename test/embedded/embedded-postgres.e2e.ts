@@ -3,13 +3,14 @@ import { existsSync, globSync, lstatSync } from 'node:fs';
 import { appendFile, chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { readConfig } from '../../src/config/config.js';
 import { PATIENT } from '../setup/database/patient.js';
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
 import { findPostgresPackage } from '../../src/database/embedded/postgres-package.js';
 import { joinDatabase, openDatabase, type OpenDatabase } from '../../src/database/open-database.js';
+import { useResources } from '../setup/jest/resources.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { NODE, ROOT, runCommand, runProgram, type Command } from '../setup/service/command.js';
@@ -22,15 +23,13 @@ import { until } from '../setup/time/until.js';
 const MAIN = 'dist/main.js';
 const CLI = 'dist/cli.js';
 
+const resources = useResources();
 let dataDir: string;
-let resources: AsyncDisposableStack;
 
 beforeEach(async () => {
   dataDir = await makeDataDir();
-  resources = new AsyncDisposableStack();
   resources.defer(() => removeDataDir(dataDir));
 });
-afterEach(() => resources.disposeAsync());
 
 const start = (env: Record<string, string> = {}): Command => {
   const service = runService({ DATA_DIR: dataDir, ...env });

@@ -22,7 +22,6 @@ interface ComposeService {
   profiles?: string[];
   environment: Record<string, string>;
   depends_on?: Record<string, { condition: string }>;
-  deploy: { replicas: number };
   restart: string;
   stop_grace_period: string;
   ports?: string[];
