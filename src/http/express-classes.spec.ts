@@ -17,14 +17,20 @@ describe('the chunks of a body', () => {
   const encoded = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`);
   const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
 
-  /** Sends the head and some chunks, each alone, and then reads the body while the others arrive. */
-  async function readAfter(count: number): Promise<string[]> {
+  /** Sends the head of a request. */
+  async function startRequest() {
     const { IncomingMessage } = classesOf(express());
     const server = createServer({ IncomingMessage: IncomingMessage! });
     const arrived = once(server, 'request');
     const client = await openConnection((await openServer(resources, server)).port);
     client.write(head);
     const [request, response] = (await arrived) as [Request, Response];
+    return { client, request, response };
+  }
+
+  /** Sends the head and some chunks, each alone, and then reads the body while the others arrive. */
+  async function readAfter(count: number): Promise<string[]> {
+    const { client, request, response } = await startRequest();
     for (let i = 0; i < Math.min(count, 200); i++) {
       client.write(encoded[i]!);
       await settled();
@@ -44,6 +50,14 @@ describe('the chunks of a body', () => {
     const parts = await readAfter(chunks.length);
     expect(parts.join('')).toBe(chunks.join(''));
     expect(parts.length).toBeLessThan(10);
+  });
+
+  it('are not all read while nobody reads the body, even if each is small', async () => {
+    const { client, request } = await startRequest();
+    client.write('1\r\na\r\n'.repeat(200_000));
+    await until(() => request.socket.isPaused());
+    expect(request.readableLength).toBeLessThan(2 * request.readableHighWaterMark);
+    client.destroy();
   });
 
   it.each([0, 1, 100, 5003])(

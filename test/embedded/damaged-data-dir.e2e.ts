@@ -83,6 +83,17 @@ describe('a data folder that cannot be used', () => {
       (postgres) => truncate(join(postgres, 'global/pg_control'), 100),
       () => 'could not read file "global/pg_control": read 100 of 296',
     ],
+    [
+      'with a mistake in postgresql.conf',
+      (postgres) => writeFile(join(postgres, 'postgresql.conf'), 'work_men = 8MB\n'),
+      (postgres) =>
+        `unrecognized configuration parameter "work_men" in file "${postgres}/postgresql.conf" line 1`,
+    ],
+    [
+      'with a mistake in pg_hba.conf',
+      (postgres) => writeFile(join(postgres, 'pg_hba.conf'), 'lokal all all trust\n'),
+      () => 'invalid connection type "lokal"',
+    ],
   ];
 
   it.each(damage)(
@@ -356,5 +367,6 @@ await probe?.close();
       stdout: '',
       stderr: `The disk of ${dataDir} is full. Free some space, or set DATA_DIR to a folder on another disk.\n`,
     });
+    expect(await readdir(dataDir)).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync, globSync, lstatSync } from 'node:fs';
-import { appendFile, chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -279,6 +279,19 @@ describe('the embedded Postgres of a service', () => {
     await expectStored(service, 4);
   });
 
+  it('is not started again without its folder, as an empty database would be', async () => {
+    expect((await post(service, 7)).status).toBe(200);
+    const pid = await postgresPid(ownDataDir);
+    const postgres = join(ownDataDir, 'postgres');
+    await rename(postgres, `${postgres}.moved`);
+    process.kill(pid, 'SIGKILL');
+    await service.waitFor(/postgres is missing, with all plants\. Restore it\./);
+    expect((await post(service, 8)).status).toBe(503);
+    await rename(`${postgres}.moved`, postgres);
+    await until(async () => (await post(service, 8)).status === 200);
+    await expectStored(service, 7);
+  });
+
   it('ends with its service even if it does not react any more, and the next one has its plants', async () => {
     expect((await post(service, 6)).status).toBe(200);
     const pid = await postgresPid(ownDataDir);
@@ -292,6 +305,20 @@ describe('the embedded Postgres of a service', () => {
     expect(rows).toEqual([{ id: '6' }]);
   });
 });
+
+// Only Linux lists the children of a process.
+(process.platform === 'linux' ? it : it.skip)(
+  'ends with its service with all its processes, also one that does not react any more',
+  async () => {
+    const service = start();
+    await urlOf(service);
+    const [child] = await childrenOf(await postgresPid());
+    process.kill(child!, 'SIGSTOP');
+    service.process.kill('SIGTERM');
+    expect(await service.exit()).toBe(0);
+    await until(() => !isRunning(child!));
+  },
+);
 
 /** Kills the shell that would end Postgres. @returns the process of Postgres */
 async function killWatcher(): Promise<number> {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -53,11 +54,17 @@ export async function startEmbeddedPostgres(
   log: (text: string) => void,
 ): Promise<() => Promise<void>> {
   const reserved = poolSize + SHORT_CONNECTIONS;
-  const args = [clusterIn(dataDir), folder, ...[port, reserved, process.pid].map(String)];
+  const cluster = clusterIn(dataDir);
+  const args = [cluster, folder, ...[port, reserved, process.pid].map(String)];
   const timeout = Math.max(startTimeout, MIN_START_TIMEOUT_MS);
   const closing = new AbortController();
   const { signal } = closing;
   const start = () => runPostgres(dataDir, args, timeout, log, signal);
+  const restart = async () => {
+    // A start would make an empty database in its place, which would take plants as if none had been stored.
+    if (existsSync(cluster)) return start();
+    throw new StartError(`${cluster} is missing, with all plants. Restore it.`);
+  };
 
   let { ended } = await start();
   const keepRunning = async () => {
@@ -67,7 +74,7 @@ export async function startEmbeddedPostgres(
       log(`The embedded Postgres ended (exit code ${code}). It is started again.`);
       await delay(RESTART_DELAY_MS, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return;
-      await start().then(
+      await restart().then(
         (run) => ({ ended } = run),
         (error: Error) => signal.aborted || log(error.message),
       );
@@ -174,8 +181,12 @@ function errorOf(dataDir: string, code: number | null, output: string): StartErr
       `${cluster} was written by PGlite, the embedded database of an earlier version, which Postgres cannot read. Move it away to start with an empty database; docs/embedded-postgres.md says how to move its plants.`,
     );
   }
+  // Postgres says what is wrong in one of its configuration files, and only then that the file is wrong.
+  const [, mistake] =
+    /^LOG: +(.*)\n(?:(?!LOG:).*\n)*FATAL: +(?:configuration file|could not load)/m.exec(output) ??
+    [];
   const [, fatal, detail] = /^(?:FATAL|PANIC): +(.*)(?:\nDETAIL: +(.*)\.)?/m.exec(output) ?? [];
-  const reason = fatal ?? (output.replaceAll(/\s+/g, ' ') || `exit code ${code}`);
+  const reason = mistake ?? fatal ?? (output.replaceAll(/\s+/g, ' ') || `exit code ${code}`);
   return new StartError(
     `The embedded Postgres cannot start in ${cluster}: ${reason}${detail === undefined ? '' : ` (${detail})`}. Correct that${fatal === undefined ? '' : ', restore a copy of the folder or move it away'}, or set DATABASE_URL to a Postgres server. docs/embedded-postgres.md says more.`,
   );

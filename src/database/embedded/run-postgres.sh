@@ -41,7 +41,6 @@ find_holder() {
 # Root runs Postgres as `nobody`.
 give_to_nobody() {
   if [ "$(id -u)" = 0 ] && [ -O "$1" ] && ! chown -hR 65534:65534 "$1" 2>/dev/null; then
-    rm -rf "$cluster.unfinished"
     refuse 'root may not give the folder to the user nobody here: start as an ordinary user'
   fi
 }
@@ -68,9 +67,12 @@ set -- sh "${0%/*}/run-until-input-ends.sh" "$service" "$@"
 # Again: another start may have made it before this one had the lock.
 if [ ! -e "$cluster" ]; then
   new=$cluster.unfinished
+  # On a full disk, what was unpacked would leave no space for anything.
+  trap 'rm -rf "$new"' EXIT
   rm -rf "$new" && mkdir -m 700 "$new" &&
     tar -xzf "$package/empty-cluster.tgz" -C "$new" --no-same-owner && give_to_nobody "$new" &&
     sync -f "$new" && mv "$new" "$cluster" && sync -f "$cluster" || exit
+  trap - EXIT
 fi
 lock "$cluster"
 # Not the folder that a link names: another user may have made the link.

@@ -17,7 +17,9 @@ trap '' INT TERM HUP
   sleep 1
   kill -QUIT "$postgres"
   sleep 1
-  kill -KILL "$postgres"
+  # Its children, too, one of which may be what is frozen: each has a session of its own. Only Linux lists them.
+  # shellcheck disable=SC2046 # Numbers.
+  kill -KILL "$postgres" $(cat "/proc/$postgres/task/$postgres/children")
 ) <&3 9<&- >/dev/null 2>&1 &
 watcher=$!
 wait "$postgres"
