@@ -52,6 +52,14 @@ describe('the chunks of a body', () => {
     expect(parts.length).toBeLessThan(10);
   });
 
+  it('are read when somebody reads the body, before further ones arrive', async () => {
+    const { client, request } = await startRequest();
+    client.write('1\r\na\r\n1\r\nb\r\n');
+    await until(() => request.socket.bytesRead === head.length + 12);
+    expect(await once(request, 'data')).toEqual([Buffer.from('ab')]);
+    client.destroy();
+  });
+
   it('are not all read while nobody reads the body, even if each is small', async () => {
     const { client, request } = await startRequest();
     client.write('1\r\na\r\n'.repeat(200_000));

@@ -25,14 +25,21 @@ export function classesOf(
       }
       countBodyBytes(part.length);
       if (this.headers['transfer-encoding'] === undefined) return super.push(part);
-      this.smallChunks ??= new SmallChunks((gathered) => super.push(gathered));
-      // Once somebody reads the body, gathered chunks are pushed before the next one, or at the end.
+      this.smallChunks ??= this.gatherSmallChunks();
       if (this.readableFlowing !== true && this.smallChunks.add(part)) {
         // Otherwise, Node would read the whole body into memory.
         return this.readableLength < this.readableHighWaterMark;
       }
       this.smallChunks.flush();
       return super.push(part);
+    }
+
+    private gatherSmallChunks(): SmallChunks {
+      const chunks = new SmallChunks((gathered) => super.push(gathered));
+      // Somebody reads the body now, whose last chunk may have arrived: it may be too large, and never end.
+      this.on('resume', () => chunks.flush());
+
+      return chunks;
     }
   }
   class ExpressResponse<Of extends IncomingMessage> extends ServerResponse<Of> {}
