@@ -38,7 +38,6 @@ export function classesOf(
       const chunks = new SmallChunks((gathered) => super.push(gathered));
       // Somebody reads the body now, whose last chunk may have arrived: it may be too large, and never end.
       this.on('resume', () => chunks.flush());
-
       return chunks;
     }
   }
