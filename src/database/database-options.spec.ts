@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { useResources } from '../../test/setup/jest/resources.js';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { MIGRATION_NAMES } from '../../test/setup/database/migrations.js';
 import { startScriptedPostgres, type Script } from '../../test/setup/database/scripted-postgres.js';
 import { patientConfig } from '../../test/setup/database/patient.js';
 import { UnitDatabase } from '../../test/setup/database/unit-database.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { databaseOptions, timedOptions } from './database-options.js';
 
 const optionsFor = (url: string) => databaseOptions(patientConfig({ url, timeout: 700 }));

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { useResources } from '../../test/setup/jest/resources.js';
 import { openScriptedPostgres } from '../../test/setup/database/scripted-postgres.js';
+import { useResources } from '../../test/setup/jest/resources.js';
 import { holdTimers } from '../../test/setup/time/held-timers.js';
 import { until } from '../../test/setup/time/until.js';
 import { patientConfig } from '../../test/setup/database/patient.js';
