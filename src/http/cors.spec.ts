@@ -62,7 +62,12 @@ describe('a response', () => {
 
   it.each([
     ['a preflight from another origin', { origin: OTHER, ...METHOD }],
-    ['a preflight without an origin', METHOD],
+    [
+      'a preflight from an origin that begins like an allowed one',
+      { origin: `${ALLOWED}.other`, ...METHOD },
+    ],
+    ['a preflight from a page without an origin', { origin: 'null', ...METHOD }],
+    ['a preflight that names no origin', METHOD],
     ['a request of another origin', { origin: OTHER }],
   ])('to %s is that of any method, and differs by origin for a cache', async (_kind, headers) => {
     expect(await request(allowOrigins([ALLOWED]), 'OPTIONS', headers)).toEqual([
@@ -89,6 +94,11 @@ describe('a response', () => {
       'access-control-expose-headers': 'Retry-After,X-Request-Id',
       'access-control-max-age': '7200',
     });
+  });
+
+  it('to a preflight that names no origin is that of any method, also if all origins are allowed', async () => {
+    const [status] = await request(allowOrigins(['*']), 'OPTIONS', METHOD);
+    expect(status).toBe(405);
   });
 
   it('that is no secret can be read by pages of all origins', async () => {

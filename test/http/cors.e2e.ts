@@ -18,41 +18,17 @@ describe('CORS', () => {
 
   afterEach(() => service.close());
 
-  const options = (headers: Record<string, string>, path = '/plants') =>
-    service.request(path, { method: 'OPTIONS', headers });
+  const options = (headers: Record<string, string>) =>
+    service.request('/plants', { method: 'OPTIONS', headers });
 
-  it('answers the preflight of an allowed origin', async () => {
+  it('responds to the preflight of an allowed origin, and refuses all others with 405', async () => {
     service = await startService({ CORS_ORIGINS: `http://localhost:5173, ${ALLOWED}` });
-    for (const origin of [ALLOWED, 'http://localhost:5173']) {
-      const response = await options({ origin, ...PREFLIGHT });
-      expect(response).toMatchObject({ status: 204, body: '' });
-      expect(corsOf(response)).toMatchObject({ 'access-control-allow-origin': origin });
-    }
-  });
-
-  it('refuses OPTIONS of every other kind with 405', async () => {
-    service = await startService({ CORS_ORIGINS: ALLOWED });
-    for (const headers of [
-      { origin: OTHER, ...PREFLIGHT },
-      { origin: `${ALLOWED}.evil.example.org`, ...PREFLIGHT },
-      { origin: 'null', ...PREFLIGHT },
-      PREFLIGHT,
-      { origin: ALLOWED },
-    ]) {
-      const response = await options(headers);
-      expect(response).toMatchObject({ status: 405, body: { error: 40500 } });
-      if (!('origin' in headers) || headers.origin !== ALLOWED) {
-        expect(corsOf(response)).toEqual({ vary: 'Origin' });
-      }
-    }
-  });
-
-  it('lets pages of all origins in with *, and without an origin nothing changes', async () => {
-    service = await startService({ CORS_ORIGINS: '*' });
-    const response = await options({ origin: OTHER, ...PREFLIGHT });
-    expect(response.status).toBe(204);
-    expect(response.headers.get('access-control-allow-origin')).toBe('*');
-    expect((await options(PREFLIGHT)).status).toBe(405);
+    const allowed = await options({ origin: ALLOWED, ...PREFLIGHT });
+    expect(allowed).toMatchObject({ status: 204, body: '' });
+    expect(corsOf(allowed)).toMatchObject({ 'access-control-allow-origin': ALLOWED });
+    const other = await options({ origin: OTHER, ...PREFLIGHT });
+    expect(other).toMatchObject({ status: 405, body: { error: 40500 } });
+    expect(corsOf(other)).toEqual({ vary: 'Origin' });
   });
 
   it('lets pages read every response, errors included', async () => {
