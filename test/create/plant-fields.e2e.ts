@@ -8,7 +8,7 @@ import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
 import { PlantEntity } from '../../src/plants/plant.entity.js';
 import { PlantsRepository } from '../../src/plants/plants.repository.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { verdictOn } from '../properties/contract-oracle.js';
+import { verdictOn } from '../setup/model/contract-oracle.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 /** The columns of the table that clients know. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from '@jest/globals';
 import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
-import { verdictOn, type ExpectedPlant, type Verdict } from './contract-oracle.js';
+import { verdictOn, type ExpectedPlant, type Verdict } from '../setup/model/contract-oracle.js';
 import type { RawResponse } from '../setup/http/raw-http.js';
 import type { TestService } from '../setup/service/service.js';
 
