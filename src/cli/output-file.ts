@@ -1,5 +1,6 @@
 // For export and the list of refused lines: a file that is complete or not there.
 
+import { randomUUID } from 'node:crypto';
 import {
   closeSync,
   fsyncSync,
@@ -43,8 +44,9 @@ export class OutputFile {
       const stats = statSync(path, { throwIfNoEntry: false });
       this.isRegular = stats?.isFile() ?? true;
       this.target = this.isRegular ? targetOf(path) : path;
-      this.unfinished = this.isRegular ? `${this.target}.${process.pid}.part` : this.target;
-      this.file = openSync(this.unfinished, 'w');
+      // Commands in two containers that share a folder can have the same process id.
+      this.unfinished = this.isRegular ? `${this.target}.${randomUUID()}.part` : this.target;
+      this.file = openSync(this.unfinished, this.isRegular ? 'wx' : 'w');
     } catch (error) {
       throw this.notWritten(error);
     }

@@ -277,8 +277,10 @@ describe('plants load', () => {
     const file = join(folder, 'plants');
     await writeFile(file, 'id,name\n02,a\n3,b\n');
     const early = await load([file], {}, wrong);
-    const part = `plants.refused.csv.${process.pid}.part`;
-    expect(early.stderr).toContain(`the list of refused lines is ${join(folder, part)}.`);
+    const part =
+      /the list of refused lines is .+\/(plants\.refused\.csv\.[\da-f-]{36}\.part)\./.exec(
+        early.stderr,
+      )![1]!;
     expect(await listOf('plants.refused.csv')).toBe(list);
     expect(await listOf(part)).toContain('2,40005,"The id ""02""');
     expect(await loadText('id,name\n2,a\n')).toMatchObject({ exitCode: 0 });
@@ -307,25 +309,39 @@ describe('plants load', () => {
     expect((await readdir(folder)).sort()).toEqual(['device', 'plants']);
   });
 
-  it('never mixes the lists of two runs: the list of the one that ends last stays', async () => {
-    const path = join(folder, 'list.csv');
-    const lines = Array.from({ length: 500 }, (_, i) => `0${i},a`).join('\n');
-    const runs = await Promise.all(
-      ['first', 'second'].map(async (name) => {
-        const file = join(folder, name);
-        await writeFile(file, `${name === 'first' ? '' : '\n'}id,name\n1,${name}\n${lines}\n`);
-        return runCommand(
-          ['dist/cli.js', 'plants', 'load', file, '--url', gateway.url, '--refused', path],
-          environment(),
-        );
-      }),
-    );
-    expect(await Promise.all(runs.map((run) => run.exit()))).toEqual([1, 1]);
-    const numbers = (await readFile(path, 'utf8')).match(/^\d+(?=,40005,)/gm)!.map(Number);
-    const first = Math.min(...numbers);
-    expect(numbers).toEqual(Array.from({ length: 500 }, (_, i) => first + i));
-    expect((await readdir(folder)).sort()).toEqual(['first', 'list.csv', 'second']);
-  });
+  it.each<[string, (args: string[]) => Promise<{ exitCode: number | null; stderr: string }>]>([
+    [
+      'of two processes',
+      async (args) => {
+        const command = runCommand(['dist/cli.js', 'plants', 'load', ...args], environment());
+        const exitCode = await command.exit();
+        return { exitCode, stderr: command.stderr };
+      },
+    ],
+    // In two containers with one shared folder, each command can be process 1.
+    ['with the same process id', (args) => load(args)],
+  ])(
+    'never mixes the lists of two runs %s: the list of the one that ends last stays',
+    async (_which, run) => {
+      const path = join(folder, 'list.csv');
+      const lines = Array.from({ length: 500 }, (_, i) => `0${i},a`).join('\n');
+      const outcomes = await Promise.all(
+        ['first', 'second'].map(async (name) => {
+          const file = join(folder, name);
+          await writeFile(file, `${name === 'first' ? '' : '\n'}id,name\n1,${name}\n${lines}\n`);
+          return run([file, '--url', gateway.url, '--refused', path]);
+        }),
+      );
+      for (const { exitCode, stderr } of outcomes) {
+        expect(exitCode).toBe(1);
+        expect(stderr).toContain(`the list of refused lines is ${path}.`);
+      }
+      const numbers = (await readFile(path, 'utf8')).match(/^\d+(?=,40005,)/gm)!.map(Number);
+      const first = Math.min(...numbers);
+      expect(numbers).toEqual(Array.from({ length: 500 }, (_, i) => first + i));
+      expect((await readdir(folder)).sort()).toEqual(['first', 'list.csv', 'second']);
+    },
+  );
 
   it('lists what the service refuses in NDJSON, with its error', async () => {
     const result = await load(['-'], { typed: '{"id":1}\n{"id":1,"name":"a"}\n{oops}\n' });
