@@ -284,7 +284,11 @@ describe('readConfig', () => {
   });
 
   it.each([
-    [{ DATABASE_POOL_SIZE: '-1' }, /^DATABASE_POOL_SIZE [^;]*$/],
+    [{ DATABASE_POOL_SIZE: '-1' }, /^DATABASE_POOL_SIZE must be a whole number from 1 to 1000$/],
+    [
+      { HOST: 'h'.repeat(5000) },
+      /^HOST must be a host name or an IP address, such as 127\.0\.0\.1, ::1 or 0\.0\.0\.0$/,
+    ],
     [{ DATABASE_POOL_SIZE: '0', WEB_CONCURRENCY: '4' }, /^DATABASE_POOL_SIZE [^;]*$/],
     [{ WEB_CONCURRENCY: 'x' }, /^WEB_CONCURRENCY must be auto[^;]*$/],
     [{ OIDC_ISSUER: 'x' }, /^OIDC_ISSUER must be an https[^;]*$/],

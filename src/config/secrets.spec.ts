@@ -79,6 +79,12 @@ describe.each(Object.entries(secrets))('%s_FILE', (name, { value, read }) => {
     expect(messageOf({ [variable]: path })).toBe(`The file ${path} in ${variable} is empty`);
   });
 
+  it('is refused when it names a device that is empty', () => {
+    expect(messageOf({ [variable]: '/dev/null' })).toBe(
+      `The file /dev/null in ${variable} is empty`,
+    );
+  });
+
   it('is refused when the file does not exist', () => {
     const path = join(dir, 'missing');
     expect(messageOf({ [variable]: path })).toBe(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { MIGRATION_NAMES } from '../../test/setup/database/migrations.js';
+import { MIGRATION_NAMES } from '../../test/database/migrations.js';
 import { startScriptedPostgres, type Script } from '../../test/setup/database/scripted-postgres.js';
 import { patientConfig } from '../../test/setup/database/patient.js';
 import { UnitDatabase } from '../../test/setup/database/unit-database.js';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { emptyDatabase, LOCK, stepsOf } from '../../test/database/empty-database-script.js';
-import { MIGRATION_NAMES, MIGRATIONS } from '../../test/setup/database/migrations.js';
+import { MIGRATION_NAMES, MIGRATIONS } from '../../test/database/migrations.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import {
   openScriptedPostgres,
@@ -166,6 +166,9 @@ describe('migrations of a database', () => {
     await expect(migrate(patientConfig({ url: database.url }), log, LIMIT_MS)).rejects.toThrow(
       /^its search_path leads to the schema other, but the tables of a Plant Store are in the schema public\. Set search_path to that one; for a second Plant Store, add \?options=-c%20search_path%3Dother to DATABASE_URL$/,
     );
+    expect(await database.query(`SELECT to_regclass('other.plants') AS plants`)).toEqual([
+      { plants: null },
+    ]);
   });
 
   it('are undone one after the other, and leave no table of theirs', async () => {

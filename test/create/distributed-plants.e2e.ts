@@ -1,6 +1,5 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { hashOf } from '../../src/database/shards.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 
@@ -55,19 +54,5 @@ describe('plants that Citus distributes over several servers', () => {
     await service.database.query('TRUNCATE pg_dist_partition');
     await loseConnections();
     await until(async () => (await batchesOfMany()) < PLANTS);
-  });
-
-  it('are sent one by one if a setting says so', async () => {
-    service = await startService({ DATABASE_BATCH_SIZE: '1' });
-    expect(await batchesOfMany()).toBe(PLANTS);
-  });
-
-  it('have the hash that Postgres gives them', async () => {
-    service = await startService();
-    const rows = await service.database.query<{ id: string; hash: number }>(
-      `SELECT id::text AS id, hashint8(id) AS hash
-       FROM (SELECT ('x' || left(md5(i::text), 16))::bit(64)::bigint FROM generate_series(1, 1000) AS i) AS ids (id)`,
-    );
-    expect(rows.map(({ id }) => hashOf(BigInt(id)))).toEqual(rows.map(({ hash }) => hash));
   });
 });

@@ -8,7 +8,6 @@ import { attempt, endAttempts, reasonOf } from '../setup/service/attempts.js';
 import { runInProcess } from '../setup/service/cli.js';
 import type { Command } from '../setup/service/command.js';
 import { holdClock } from '../setup/time/clock.js';
-import { startScriptedPostgres } from '../setup/database/scripted-postgres.js';
 import { openTestDatabase } from '../setup/database/database.js';
 import { openServer } from '../setup/http/open-server.js';
 import { useResources } from '../setup/jest/resources.js';
@@ -61,35 +60,10 @@ describe('a start that cannot succeed', () => {
       /^\/dev\/null cannot be used: it is not a folder\. Set DATA_DIR to a folder of your own\.\n$/,
     ],
     [
-      'a host of 5,000 characters',
-      ['command'],
-      { HOST: 'h'.repeat(5000) },
-      /^HOST must be a host name or an IP address, such as 127\.0\.0\.1, ::1 or 0\.0\.0\.0\n$/,
-    ],
-    ['a host with a space', ['command'], { HOST: 'my host' }, /^HOST must be .*\n$/],
-    [
-      'a pool below 1, without a message about WEB_CONCURRENCY',
-      ['command'],
-      { DATABASE_POOL_SIZE: '-1' },
-      /^DATABASE_POOL_SIZE must be a whole number from 1 to 1000\n$/,
-    ],
-    [
-      'a % that is not part of an escape sequence',
-      ['command'],
-      { DATABASE_URL: 'postgres://me:%ZZhunter2@127.0.0.1:1/plants' },
-      /^DATABASE_URL must have special characters .* escaped: .*% as %25\n$/,
-    ],
-    [
       'a password with a slash',
       ['service', 'command'],
       { DATABASE_URL: 'postgres://me:5432/hunter2@127.0.0.1:1/plants' },
       /^DATABASE_URL must have special characters .* escaped: \/ as %2F.*\n$/,
-    ],
-    [
-      'a certificate that does not exist',
-      ['command'],
-      { DATABASE_URL: 'postgres://me@127.0.0.1:1/plants?sslrootcert=/nowhere' },
-      /^DATABASE_URL names a file in sslrootcert, sslcert or sslkey that cannot be read: there is no such file or folder\n$/,
     ],
     [
       'a file of a secret that does not exist',
@@ -138,23 +112,6 @@ describe('a start that cannot succeed', () => {
       expect(command.stderr).not.toContain('hunter2');
     },
   );
-
-  it('does not retry a wrong password', async () => {
-    const server = await startScriptedPostgres({
-      login: () => ({ error: { code: '28P01', message: 'password authentication failed' } }),
-    });
-    resources.defer(() => server.close());
-    const { port } = server;
-    const command = await runInProcess(['migrate'], {
-      DATABASE_URL: `postgres://me:hunter2@127.0.0.1:${port}/plants`,
-      DATABASE_START_TIMEOUT_MS: '5000',
-    });
-    expect(command).toMatchObject({ exitCode: 1, stdout: '' });
-    expect(command.stderr).toBe(
-      `The database at 127.0.0.1:${port}/plants cannot be used: password authentication failed (28P01)\n`,
-    );
-    expect(server.connections).toHaveLength(1);
-  });
 
   it.each(['1', '2'])(
     'a port that is taken, with %s worker(s): the message is one line, and no database is opened',

@@ -17,24 +17,6 @@ describe('a service that stops', () => {
   });
   afterEach(() => service.close());
 
-  it('stores the plants in flight, closes their connections after the responses, and accepts no new ones', async () => {
-    const socket = await openConnection(service.port);
-    await beginPlant(socket, service.token, BODY);
-    const stopped = stopApp(service.app, { shutdownDelay: 0, shutdownTimeout: NEVER_MS });
-    // For a few turns of the event loop, the service still accepts the connections in its queue.
-    while (
-      await openConnection(service.port).then(
-        (late) => late.destroy(),
-        () => undefined,
-      )
-    );
-    socket.write(BODY);
-    const responses = await readResponses(socket);
-    expect(responses).toMatchObject([{ status: 200, headers: { connection: 'close' } }]);
-    await stopped;
-    expect(await service.storedPlants()).toHaveLength(1);
-  });
-
   it('is not ready and says why from the first moment, also while the database hangs, and stores plants until the delay is over', async () => {
     const delay = Promise.withResolvers<void>();
     const restoreWaits = replaceWaits(() => delay.promise);

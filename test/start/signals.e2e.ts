@@ -79,6 +79,7 @@ describe('a service', () => {
     });
     expect(response).toMatchObject({ status: 200, headers: { connection: 'close' } });
     expect(await service.command.exit()).toBe(0);
+    expect(await beside.storedPlants()).toContainEqual({ id: String(serial), name: 'a' });
     expect(service.command.stdout).toMatch(/The Plant Store has stopped\."\}\n$/);
     expect(service.command.stderr).toBe('');
   });
