@@ -16,7 +16,8 @@ export function discardInput(socket: ParsedSocket): void {
   socket.on('data', (data: Buffer) => countBodyBytes(data.length));
   // The data that Node parses now may contain thousands of further requests, and Node would keep them until the connection closes.
   if (socket.parser) socket.parser.onIncoming = ignore;
-  // Until now, Node's parser has read for the stream, which still waits for it: if the parser was paused, nobody would read.
+  // The stream believes that a read is pending, because Node's parser read in its place. An empty push ends that read; otherwise,
+  // `resume` would start none.
   socket.push('');
   socket.resume();
 }

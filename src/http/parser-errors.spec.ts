@@ -1,6 +1,5 @@
 import { on, once } from 'node:events';
 import type { Socket } from 'node:net';
-import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { get, holdRequests } from '../../test/http/held-requests.js';
@@ -158,20 +157,6 @@ it('requests after one that does not arrive in time are ignored', async () => {
   const responses = await readUnchecked(client);
   expect(responses).toMatchObject([{ status: 200, body: 'first' }, { status: 408 }]);
   expect(kept).toBe(1);
-});
-
-it('a large response before a request for a tunnel is complete', async () => {
-  const chunks = Array<string>(64).fill('x'.repeat(MORE_THAN_BUFFERS / 64));
-  const tunnel = once(service.server, 'connect');
-  client.write(get('/1') + TUNNEL);
-  const { response } = await service.next();
-  await tunnel;
-  Readable.from(chunks).pipe(response);
-  const received = await buffer(client);
-  expect(received.length).toBeGreaterThan(MORE_THAN_BUFFERS);
-  expect(received.toString('latin1', received.length - 100)).toContain(
-    'This service is not a proxy.',
-  );
 });
 
 it('a connection with a request for a tunnel, whose client does not read, ends after its idle timeout', async () => {

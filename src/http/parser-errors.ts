@@ -34,11 +34,10 @@ export function respondToParserErrors(server: Server): void {
   // For clients that have the service in HTTPS_PROXY. The target of CONNECT is a host (RFC 9110 section 9.3.6), never one of our
   // paths. Without this listener, Node would close the connection without a response.
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
-    // Node has removed its own listeners from this socket: without new ones, a reset would end the process, a client that does not
-    // read would keep its connection, and a large response before this one would stop.
+    // Node has removed its own listeners from this socket: without new ones, a reset would end the process, and a client that does
+    // not read would keep its connection.
     socket.on('error', () => undefined);
     socket.on('timeout', () => socket.destroy());
-    socket.on('drain', () => connectionOf(socket)?.current.emit('drain'));
     const error = new ServiceError(ErrorCode.pathNotFound, 'This service is not a proxy.');
     sendRaw(server, socket, error);
   });

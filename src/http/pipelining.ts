@@ -76,7 +76,6 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
       connection = opened;
       connections.set(socket, connection);
     }
-    if (connection.refusal !== undefined) return;
     const { latest } = connection;
     connection.latest = response;
     const handle = () => {
@@ -88,7 +87,7 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
         sendUnparsed(server, response, connection.refusal);
       }
     };
-    if (refusal !== undefined) refuse(connection, request, refusal);
+    if (refusal !== undefined) refuse(connection, socket, refusal);
     if (latest === response || latest.closed) {
       handle();
       return;
@@ -97,12 +96,12 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
     const bytes = bytesOf(request);
     addBytes(connection, bytes);
     const isTooMuch = connection.waiting === MAX_PIPELINED || allWaitingBytes > MAX_WAITING_BYTES;
-    if (isTooMuch && refusal === undefined) refuse(connection, request, overloaded());
+    if (isTooMuch && refusal === undefined) refuse(connection, socket, overloaded());
     latest.once('close', () => {
       connection.waiting--;
       // After all listeners have run: the resources of that request are released before this one needs its own.
       process.nextTick(() => {
-        // Otherwise, the end of the connection subtracts these bytes.
+        // The bytes of a connection that has ended are subtracted when it closes.
         if (!socket.writable) return;
         addBytes(connection, -bytes);
         handle();
@@ -112,11 +111,10 @@ export function handleInTurn(app: Application, server: Server): RequestListener 
 }
 
 /** Refuses the latest request of a connection, at its turn. */
-function refuse(connection: Connection, request: Request, error: ServiceError): void {
+function refuse(connection: Connection, socket: Socket, error: ServiceError): void {
   connection.refusal = error;
-  request.resume();
   // Requests after this one get no response, so their bytes are discarded.
-  discardInput(request.socket);
+  discardInput(socket);
 }
 
 /** @returns about how many bytes of memory a request can take while nobody reads its body */

@@ -1,4 +1,4 @@
-// For operators: clients that send chunks of a few bytes cannot fill the memory.
+// Against clients that send chunks of a few bytes, to fill the memory.
 
 /** A gathered part is pushed when it has this many bytes. A chunk with as many is no small one. */
 const PART_BYTES = 4096;
