@@ -74,6 +74,19 @@ describe('access tokens', () => {
     expect(findAccessTokens(a)).toEqual([a]);
   });
 
+  it.each<[string, (token: string) => string]>([
+    ['spaces and a line break', (token) => ` ${token}\n`],
+    ['their scheme', (token) => `Bearer ${token}`],
+    ['quotes and a comma, as in JSON', (token) => `"token":"${token}",`],
+    [
+      'a whole curl line',
+      (token) => `curl -X POST http://x/plants -H 'Authorization: Bearer ${token}' -d '{"id":1}'`,
+    ],
+  ])('are found with %s around them', (_around, textOf) => {
+    const token = generateAccessToken();
+    expect(findAccessTokens(textOf(token))).toEqual([token]);
+  });
+
   it('are not found where there are none, or where a character is wrong', () => {
     expect(findAccessTokens('')).toEqual([]);
     expect(findAccessTokens('plantstore_')).toEqual([]);

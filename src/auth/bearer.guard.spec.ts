@@ -111,7 +111,11 @@ describe('wrong tokens', () => {
 
   it.each([
     ['are unknown', 'abc'],
+    ['have the form of no kind of token', 'x.y'],
+    ['begin like an access token', 'plantstore_'],
     ['have a character that no token has', 'a,b'],
+    ['begin with such a character', '"'],
+    ['have a space', 'a b'],
   ])('that %s are counted for the address that sent them', async (_kind, text) => {
     for (let i = 0; i < 2; i++) {
       expect(await guarded.callerOf(`Bearer ${text}${i}`, from('192.0.2.1'))).toMatchObject(

@@ -1,8 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { holdClock } from '../../test/setup/time/clock.js';
 import { AUDIENCE, startIssuer, type Issuer } from '../../test/setup/http/issuer.js';
 import { openVerifier } from '../../test/tokens/token-verifier.js';
 import { ErrorCode } from '../errors/error-codes.js';
+import { generateAccessToken } from './access-token.js';
+import { AccessTokensService } from './access-tokens.service.js';
 import type { TokenVerifierService } from './token-verifier.service.js';
 
 const LIMIT = 3;
@@ -50,10 +52,21 @@ describe('the wrong tokens of an address', () => {
   }
 
   it('are limited for each kind of token by itself', async () => {
-    for (let i = 0; i < LIMIT; i++) await verify(`wrong ${i}`);
+    const find = jest.spyOn(AccessTokensService.prototype, 'find').mockResolvedValue(undefined);
+    for (let i = 0; i < LIMIT; i++) expect(await verify(generateAccessToken())).toBeUndefined();
+    await expect(verify(generateAccessToken())).rejects.toMatchObject(TOO_MANY);
+    find.mockRestore();
+    for (let i = 0; i < LIMIT; i++) expect(await verify(`wrong ${i}`)).toBeUndefined();
     await expect(verify('wrong')).rejects.toMatchObject(TOO_MANY);
     expect(await verify('wrong', THERE)).toBeUndefined();
     expect(await countAttemptsLeft()).toBe(LIMIT);
+  });
+
+  it('are limited even if all are sent at once', async () => {
+    const tokens = await Promise.all(Array.from({ length: 5 * LIMIT }, signWrong));
+    const results = await Promise.allSettled(tokens.map((token) => verify(token)));
+    const refused = results.filter(({ status }) => status === 'rejected');
+    expect(refused).toMatchObject(Array(4 * LIMIT).fill({ reason: TOO_MANY }));
   });
 
   it('do not lock out a token that was valid', async () => {

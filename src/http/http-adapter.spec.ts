@@ -232,17 +232,16 @@ describe('a response', () => {
 });
 
 describe('the address of a client', () => {
-  const FORWARDED = 'X-Forwarded-For: 192.0.2.1, 192.0.2.2';
-
   it.each([
-    [0, '127.0.0.1'],
-    [1, '192.0.2.2'],
-    [2, '192.0.2.1'],
-  ])('behind %d trusted proxies is %s', async (trustedProxyHops, address) => {
+    [0, '192.0.2.1, 192.0.2.2, 192.0.2.3', '127.0.0.1'],
+    [1, '192.0.2.1, 192.0.2.2, 192.0.2.3', '192.0.2.3'],
+    [2, '192.0.2.1, 192.0.2.2, 192.0.2.3', '192.0.2.2'],
+    [1, 'unknown', 'unknown'],
+  ])('behind %d trusted proxies that send "%s" is %s', async (trustedProxyHops, sent, address) => {
     await open({ trustedProxyHops }, () => {
       adapter.get('/ip', ({ ip }: Request, response: Response) => adapter.reply(response, { ip }));
     });
-    const { body } = await send('GET /ip HTTP/1.1', HOST, FORWARDED);
+    const { body } = await send('GET /ip HTTP/1.1', HOST, `X-Forwarded-For: ${sent}`);
     expect(JSON.parse(body)).toEqual({ ip: address });
   });
 });

@@ -213,6 +213,7 @@ describe('the id of a request', () => {
     ['with a quote', 'a"'],
     ['with another sign', 'a=b'],
     ['with a brace at the start', '{a'],
+    ['of braces', '{}'],
     ['too long', 'x'.repeat(129)],
   ])('is a new one if the client sent one %s', async (_kind, id) => {
     expect(await idFor([`X-Request-Id: ${id}`])).toEqual(UUID);

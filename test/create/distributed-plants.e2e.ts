@@ -1,5 +1,6 @@
 import { afterEach, describe, it } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { metricIn } from '../setup/service/metrics.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 
@@ -30,7 +31,7 @@ describe('plants that Citus distributes over several servers', () => {
     const metrics = await service.app
       .get(Registry)
       .getSingleMetricAsString('plant_store_batch_size');
-    return Number(/^plant_store_batch_size_count (\d+)$/m.exec(metrics)![1]);
+    return metricIn(metrics, 'plant_store_batch_size_count')!;
   }
 
   let nextId = 2;

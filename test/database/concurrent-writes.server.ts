@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import pg from 'pg';
 import { postPlant } from '../setup/http/post-plant.js';
 import { startOn, stop, type BuiltService } from '../setup/service/built-service.js';
-import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
+import { metricAt } from '../setup/service/metrics.js';
 import { createToken } from '../setup/service/tokens.js';
 import { until } from '../setup/time/until.js';
 
@@ -40,13 +40,8 @@ describe('a service, while other sessions write the same plants', () => {
 
   /** Waits until this many plants are in the queue for a batch. */
   async function queued({ url }: BuiltService, count: number): Promise<void> {
-    for (;;) {
-      const response = await fetchDocumented(`${url}/metrics`, {
-        headers: { authorization: `Bearer ${token}` },
-      });
-      if (new RegExp(`^plant_store_batch_waiting ${count}$`, 'm').test(await response.text()))
-        return;
-    }
+    const waiting = () => metricAt(url, 'plant_store_batch_waiting', { token });
+    await until(async () => (await waiting()) === count);
   }
 
   async function deadlocks(): Promise<number> {

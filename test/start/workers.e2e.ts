@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { readConfig } from '../../src/config/config.js';
 import { version } from '../../src/config/version.js';
@@ -149,11 +148,10 @@ async function scrape(socket: Socket): Promise<string[]> {
 
 /** Waits until the metrics, which the workers send once a second, contain all of `lines`. */
 async function waitForMetrics(socket: Socket, lines: string[]): Promise<void> {
-  for (;;) {
+  await until(async () => {
     const metrics = await scrape(socket);
-    if (lines.every((line) => metrics.includes(line))) return;
-    await delay(50);
-  }
+    return lines.every((line) => metrics.includes(line));
+  });
 }
 
 const traceparent = (traceId: string) => `Traceparent: 00-${traceId}-${'3'.repeat(16)}-01`;
@@ -174,12 +172,11 @@ async function expectFinished(sockets: Socket[]): Promise<void> {
 }
 
 async function refusesConnections(port: number): Promise<void> {
-  for (;;) {
+  await until(async () => {
     const socket = await openConnection(port).catch(() => undefined);
-    if (socket === undefined) return;
-    socket.on('error', () => undefined).destroy();
-    await delay(10);
-  }
+    socket?.on('error', () => undefined).destroy();
+    return socket === undefined;
+  });
 }
 
 // On other systems, several processes cannot listen on one address, and the service refuses to start.
@@ -389,7 +386,7 @@ describeOnLinux('several workers that stop', () => {
     const sockets = await connectToBoth(service);
     service.command.process.kill('SIGTERM');
     const ready = () => fetchDocumented(`${service.url}/health/ready`);
-    while ((await ready()).status === 200) await delay(10);
+    await until(async () => (await ready()).status !== 200);
     for (const socket of sockets) {
       socket.write(READY);
       expect(await readResponses(socket)).toMatchObject([{ status: 503 }]);
@@ -397,7 +394,7 @@ describeOnLinux('several workers that stop', () => {
     expect(await post(service.url, '{"id":2000,"name":"a"}')).toBe(200);
     const [victim] = await childrenOf(service.pid);
     process.kill(victim!, 'SIGKILL');
-    while (isRunning(victim!)) await delay(10);
+    await until(() => !isRunning(victim!));
     service.command.process.kill('SIGINT');
     // Waits for the end of the output, which the workers hold open, too.
     expect(await service.command.exit()).toBe(1);
@@ -479,7 +476,7 @@ describeOnLinux('several workers that stop', () => {
 
   it('stop gracefully while they start', async () => {
     const command = run();
-    while ((await childrenOf(command.process.pid!)).length === 0) await delay(10);
+    await until(async () => (await childrenOf(command.process.pid!)).length > 0);
     command.process.kill('SIGTERM');
     expect(await command.exit()).toBe(0);
     expect(command.stderr).toBe('');

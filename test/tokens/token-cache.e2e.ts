@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateAccessToken, hashAccessToken } from '../../src/auth/access-token.js';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { holdClock } from '../setup/time/clock.js';
-import { AUDIENCE, startIssuer } from '../setup/http/issuer.js';
 import { openConnection, plantRequest, readResponses } from '../setup/http/raw-http.js';
 import { startService, type TestResponse, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
@@ -146,35 +145,6 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
-  it('are refused even if they all arrive at once', async () => {
-    const service = await startLimited();
-    try {
-      const responses = await Promise.all(Array.from({ length: 50 }, () => guess(service)));
-      const refused = responses.filter(({ status }) => status === 429);
-      expect(refused).toHaveLength(50 - LIMIT);
-    } finally {
-      await service.close();
-    }
-  });
-
-  it('are counted once for each lookup, and not for each request that waits for its verdict', async () => {
-    const service = await startLimited();
-    try {
-      const responses = await whileFrozen(service, 50, () => service.post(PLANT));
-      expect(responses.map(({ status }) => status)).toEqual(Array(50).fill(200));
-      const wrong = `Bearer ${generateAccessToken()}`;
-      const refused = await whileFrozen(service, 50, () =>
-        service.post(PLANT, { authorization: wrong }),
-      );
-      expect(refused.map(({ status }) => status)).toEqual(Array(50).fill(401));
-      // The lookup counted as one failure, so LIMIT - 1 failures are left.
-      for (let i = 1; i < LIMIT; i++) expect(await guess(service)).toMatchObject({ status: 401 });
-      expect(await guess(service)).toMatchObject({ status: 429 });
-    } finally {
-      await service.close();
-    }
-  });
-
   it('do not include tokens without a verdict: many new valid tokens at once are all accepted', async () => {
     const service = await startLimited();
     try {
@@ -222,40 +192,6 @@ describe('too many wrong tokens from one address', () => {
     }
   });
 
-  it('of the service and of an identity provider are counted apart', async () => {
-    const issuer = await startIssuer();
-    const service = await startLimited({ OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE });
-    try {
-      const postWith = async (token: Promise<string>) =>
-        service.post(PLANT, { authorization: `Bearer ${await token}` });
-      for (let i = 0; i < LIMIT; i++) await guess(service);
-      expect(await guess(service)).toMatchObject({ status: 429 });
-      expect(await postWith(issuer.sign())).toMatchObject({ status: 200 });
-      for (let i = 0; i < LIMIT; i++) {
-        expect(await postWith(issuer.sign({ aud: 'other' }))).toMatchObject({ status: 401 });
-      }
-      expect(await postWith(issuer.sign({ aud: 'other' }))).toMatchObject({ status: 429 });
-    } finally {
-      await issuer.close();
-      await service.close();
-    }
-  });
-
-  it('of an unknown form are counted, whatever their characters', async () => {
-    const service = await startLimited();
-    try {
-      for (const token of ['a b', '"', 'x.y', 'abc', 'plantstore_']) {
-        const response = await service.post(PLANT, { authorization: `Bearer ${token}` });
-        expect(response).toMatchObject({ status: 401, body: { error: 40101 } });
-      }
-      expect(await service.post(PLANT, { authorization: 'Bearer again' })).toMatchObject({
-        status: 429,
-      });
-    } finally {
-      await service.close();
-    }
-  });
-
   it('cannot be hidden with X-Forwarded-For', async () => {
     const service = await startLimited();
     try {
@@ -295,21 +231,6 @@ describe('the limit on wrong tokens', () => {
   });
 });
 
-it('wrong tokens behind two trusted proxies are counted by the address that the first of them saw', async () => {
-  const service = await startLimited({ TRUSTED_PROXY_HOPS: '2' });
-  const guessFrom = (address: string) =>
-    guess(service, { 'x-forwarded-for': `198.51.100.1, ${address}, 10.0.0.1` });
-  try {
-    for (let i = 1; i <= LIMIT; i++) {
-      expect(await guessFrom('192.0.2.1')).toMatchObject({ status: 401 });
-    }
-    expect(await guessFrom('192.0.2.1')).toMatchObject({ status: 429 });
-    expect(await guessFrom('192.0.2.2')).toMatchObject({ status: 401 });
-  } finally {
-    await service.close();
-  }
-});
-
 describe('too many wrong tokens from one address behind a trusted proxy', () => {
   let service: TestService;
 
@@ -328,9 +249,5 @@ describe('too many wrong tokens from one address behind a trusted proxy', () => 
     expect(await guess(service, { 'x-forwarded-for': '192.0.2.2' })).toMatchObject({
       status: 401,
     });
-  });
-
-  it('get 401 even if the proxy names no valid address', async () => {
-    expect(await guess(service, { 'x-forwarded-for': 'unknown' })).toMatchObject({ status: 401 });
   });
 });

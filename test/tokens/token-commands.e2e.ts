@@ -228,14 +228,6 @@ describe('the token commands, beside a running service', () => {
     expect(Math.round(grace / 60_000)).toBe(24 * 60);
   });
 
-  it('rotate never lengthens the life of an old token', async () => {
-    await token('create', 'greenhouse', '--expires', '1h');
-    const [before] = await list();
-    await token('rotate', 'greenhouse', '--grace', '24h');
-    const [after] = await list();
-    expect(after).toEqual(before);
-  });
-
   it('revoke accepts a token that leaked, and never repeats it', async () => {
     const leaked = (await token('create', 'greenhouse')).stdout.trim();
     const results = [
@@ -252,15 +244,8 @@ describe('the token commands, beside a running service', () => {
   });
 
   it.each<[string, (token: string) => string[]]>([
-    ['spaces and a line break', (token) => [` ${token}\n`]],
-    ['its scheme', (token) => [`Bearer ${token}`]],
     ['the header field, unquoted', (token) => ['Authorization:', 'Bearer', token]],
-    ['quotes and a comma, as in JSON', (token) => [`"token":"${token}",`]],
     ['characters that would fit a token on both sides', (token) => [`x${token}x`]],
-    [
-      'a whole curl line',
-      (token) => [`curl -X POST http://x/plants -H 'Authorization: Bearer ${token}' -d '{"id":1}'`],
-    ],
     [
       'a whole curl line, unquoted',
       (token) => ['curl', '-sS', '-X', 'POST', '-H', `Authorization: Bearer ${token}`, '-d', '{}'],
