@@ -92,6 +92,7 @@ describe('an object', () => {
     ['is not closed', '{"a":{"b":1}'],
     ['is closed as an array', '{"a":1]'],
     ['is closed twice', '{}}'],
+    ['is followed by another one', '{"a":1}{"a":1}'],
     ['has a comma too many', '{"a":1,}'],
     ['has a comma too many', '{,}'],
     ['has a comma too few', '{"a":1 "b":2}'],
@@ -159,6 +160,10 @@ describe('white space', () => {
     const text = space + pieces.join(space) + space;
     expect(parseExactJson(text)).toEqual({ a: [1n, true], b: {} });
     expect(parseExactJson(`[${space}]`)).toEqual([]);
+  });
+
+  it('without a value is refused', () => {
+    expect(() => parseExactJson('  ')).toThrow(JsonError);
   });
 
   it.each(['\f', '\v', '\u00a0', '\u2028', '\ufeff', '/**/'])(

@@ -83,6 +83,8 @@ describe('the body of a request, as the parameter of a handler', () => {
   it.each([
     ['announces no body', [], ''],
     ['has the length 0', ['Content-Length: 0'], ''],
+    ['has the length 00', ['Content-Length: 00'], ''],
+    ['has a type and the length 0', [JSON_TYPE, 'Content-Length: 0'], ''],
     ['has a type and no body', [JSON_TYPE], ''],
     ['has a type and no chunks', [JSON_TYPE, CHUNKED], LAST_CHUNK],
   ])('is missing when the request %s', async (_kind, lines, body) => {
@@ -127,8 +129,14 @@ describe('parseBody', () => {
     expect(() => parse('')).toThrow(expect.objectContaining(MISSING));
   });
 
-  it('refuses bytes that are not UTF-8, and does not repair them', () => {
-    expect(() => parse([0x22, 0xff, 0x22])).toThrow(malformed('it is not valid UTF-8'));
+  it.each([
+    ['a byte that UTF-8 never contains', [0xff]],
+    ['an overlong form', [0xc0, 0xaf]],
+    ['half of a surrogate pair', [0xed, 0xa0, 0x80]],
+    ['a code point beyond Unicode', [0xf4, 0x90, 0x80, 0x80]],
+    ['an incomplete sequence', [0xe2, 0x82]],
+  ])('refuses bytes that are not UTF-8, and does not repair them: %s', (_kind, bytes) => {
+    expect(() => parse([0x22, ...bytes, 0x22])).toThrow(malformed('it is not valid UTF-8'));
   });
 
   it('refuses what is not JSON, with the reason', () => {

@@ -32,14 +32,9 @@ describe('creating is idempotent', () => {
     expect(await service.storedPlants()).toHaveLength(1);
   });
 
-  it.each([
-    ['another name', '{"id":1,"name":"b","tag":"t"}'],
-    ['another tag', '{"id":1,"name":"a","tag":"u"}'],
-    ['no tag', '{"id":1,"name":"a"}'],
-    ['an empty tag', '{"id":1,"name":"a","tag":""}'],
-    ['a name that only looks the same', '{"id":1,"name":"a ","tag":"t"}'],
-  ])('the same id with %s is 40006 and changes nothing', async (_kind, body) => {
-    await service.post('{"id":1,"name":"a","tag":"t"}');
+  const PLANT = '{"id":1,"name":"a","tag":"t"}';
+
+  async function expectIdTaken(body: string): Promise<void> {
     expect(await service.post(body)).toMatchObject({
       status: 400,
       body: {
@@ -48,6 +43,15 @@ describe('creating is idempotent', () => {
       },
     });
     expect(await service.storedPlants()).toEqual([{ id: '1', name: 'a', tag: 't' }]);
+  }
+
+  it.each([
+    ['no tag', '{"id":1,"name":"a"}'],
+    ['an empty tag', '{"id":1,"name":"a","tag":""}'],
+    ['a name that only looks the same', '{"id":1,"name":"a ","tag":"t"}'],
+  ])('the same id with %s is 40006 and changes nothing', async (_kind, body) => {
+    expect(await service.post(PLANT)).toMatchObject({ status: 200 });
+    await expectIdTaken(body);
   });
 
   // A new column that the service does not compare would make two different plants count as the same.
@@ -56,11 +60,13 @@ describe('creating is idempotent', () => {
     .map(({ propertyName }) => propertyName)
     .filter((name) => !['id', 'createdAt'].includes(name));
 
-  it.each(compared)('two plants that differ in their %s alone are different', async (column) => {
-    expect(await service.post('{"id":1,"name":"a","tag":"t"}')).toMatchObject({ status: 200 });
-    const other = { id: 1, name: 'a', tag: 't', [column]: 'other' };
-    expect(await service.post(JSON.stringify(other))).toMatchObject({ body: { error: 40006 } });
-  });
+  it.each(compared)(
+    'the same id with another %s alone is 40006 and changes nothing',
+    async (column) => {
+      expect(await service.post(PLANT)).toMatchObject({ status: 200 });
+      await expectIdTaken(JSON.stringify({ id: 1, name: 'a', tag: 't', [column]: 'other' }));
+    },
+  );
 
   it('no tag and an empty tag are different', async () => {
     await service.post('{"id":1,"name":"a","tag":""}');

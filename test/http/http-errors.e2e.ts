@@ -26,21 +26,8 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
   afterAll(() => service.close());
 
   it.each([
-    [
-      'the version HTTP/2.0 in a request of HTTP/1.1',
-      'POST /plants HTTP/2.0\r\nHost: x\r\n\r\n',
-      400,
-      40000,
-    ],
-    [
-      'an unknown expectation in addition to the known one',
-      'POST /plants HTTP/1.1\r\nHost: x\r\nExpect: 100-continue, tea\r\n\r\n',
-      417,
-      41700,
-    ],
     ['no HTTP', 'hello\r\n\r\n', 400, 40000],
     ['HTTP/2 without negotiation', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 40000],
-    ['an unknown method', 'BREW /plants HTTP/1.1\r\nHost: x\r\n\r\n', 400, 40000],
     ['a broken header', 'POST /plants HTTP/1.1\r\nHost x\r\n\r\n', 400, 40000],
     // The log on a terminal shows the path.
     [
@@ -70,26 +57,19 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
       43100,
     ],
     [
-      'a target beyond 16 KiB',
-      `POST /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
-      431,
-      43100,
-    ],
-    [
       'an unknown expectation',
       'POST /plants HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n',
       417,
       41700,
     ],
     ['a request for a tunnel', 'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n', 404, 40400],
-    ...['gzip, chunked', 'chunked, chunked', 'gzip', 'identity', 'x'].map(
-      (coding): [string, string, number, number] => [
-        `the transfer coding ${coding}`,
-        `POST /plants HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ${coding}\r\n\r\n0\r\n\r\n`,
-        400,
-        40000,
-      ],
-    ),
+    // For the second one, Node reports an error in addition to the request. Others: refuse-bad-request.spec.ts.
+    ...['gzip, chunked', 'gzip'].map((coding): [string, string, number, number] => [
+      `the transfer coding ${coding}`,
+      `POST /plants HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ${coding}\r\n\r\n0\r\n\r\n`,
+      400,
+      40000,
+    ]),
     ['a target without a path', 'GET http:// HTTP/1.1\r\nHost: x\r\n\r\n', 400, 40000],
   ])('%s', async (_kind, bytes, status, error) => {
     const response = await sendRaw(service.port, bytes);
@@ -150,50 +130,6 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
     const lines = [`Authorization: Bearer ${service.token}`, 'Content-Length: 0'];
     const response = await sendRaw(service.port, head(lines));
     expect(JSON.parse(response.body)).toMatchObject({ error: 40101 });
-  });
-
-  it('garbage after a completed request gets an Error of its own', async () => {
-    const socket = await openConnection(service.port);
-    socket.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n');
-    await readResponses(socket, 1);
-    socket.write('garbage\r\n\r\n');
-    const [response] = await readResponses(socket, 1);
-    expect(JSON.parse(response!.body)).toMatchObject({ error: 40000 });
-    socket.destroy();
-  });
-
-  it('garbage after a request in flight does not replace its response', async () => {
-    for (const garbage of ['garbage\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n']) {
-      const socket = await openConnection(service.port);
-      const body = '{"id":5,"name":"a"}';
-      socket.write(head([`Content-Length: ${body.length}`]) + body + garbage);
-      const [first, second] = await readResponses(socket);
-      expect(first).toMatchObject({ status: 200, body: '{"name":"a"}' });
-      expect(JSON.parse(second!.body)).toMatchObject({ error: expect.any(Number) });
-      expect(second!.headers['connection']).toBe('close');
-    }
-  });
-
-  it('a request gets one response, even if its body becomes invalid afterwards', async () => {
-    const socket = await openConnection(service.port);
-    socket.write('POST /plants HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
-    expect(await readResponses(socket, 1)).toMatchObject([{ status: 401 }]);
-    socket.on('error', () => undefined);
-    socket.write('zz\r\n');
-    expect(await readResponses(socket)).toEqual([]);
-  });
-
-  it.each([
-    ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 404],
-    ['garbage\r\n\r\n', 400],
-  ])('a reset after %j does not harm the service', async (bytes, status) => {
-    for (let i = 0; i < 20; i++) {
-      const socket = await openConnection(service.port);
-      socket.write(bytes);
-      expect(await readResponses(socket, 1)).toMatchObject([{ status }]);
-      socket.resetAndDestroy();
-    }
-    expect(await service.request('/health/live')).toMatchObject({ status: 200 });
   });
 
   // All other forms are those of refuse-bad-request.spec.ts.
@@ -261,15 +197,6 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
       }
     },
   );
-
-  it('a client that closes its side after the request gets its response', async () => {
-    const body = '{"id":7,"name":"a"}';
-    for (let i = 0; i < 5; i++) {
-      const socket = await openConnection(service.port);
-      socket.end(head([`Content-Length: ${body.length}`]) + body);
-      expect(await readResponses(socket)).toMatchObject([{ status: 200 }]);
-    }
-  });
 
   it('a client that disconnects in the middle of a body does not harm the service', async () => {
     const socket = await openConnection(service.port);

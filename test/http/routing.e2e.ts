@@ -14,13 +14,9 @@ afterAll(() => service.close());
 
 describe('routing is strict', () => {
   it.each([
-    '/',
     '/plants/',
     '/PLANTS',
     '/Plants',
-    '/plants/1',
-    '//plants',
-    '/plant',
     '/%70lants',
     '/plants%2f',
     '/%',
@@ -36,15 +32,6 @@ describe('routing is strict', () => {
     });
     expect(response.headers.get('www-authenticate')).toBeNull();
   });
-
-  it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])(
-    '%s /plants is 40500 with Allow, even without a token',
-    async (method) => {
-      const response = await service.request('/plants', { method });
-      expect(response).toMatchObject({ status: 405, body: { error: 40500 } });
-      expect(response.headers.get('allow')).toBe('POST');
-    },
-  );
 
   it('HEAD /plants is 405 with Allow and without a body', async () => {
     const response = await service.request('/plants', { method: 'HEAD' });
