@@ -163,7 +163,7 @@ describe('a service on the embedded database', () => {
     });
     expect(await create.exit()).toBe(0);
     expect(create.stderr).toMatch(
-      /"tokenId":"[0-9a-f]{12}","msg":"Created the token greenhouse \([0-9a-f]{12}\)\."\}\n$/,
+      /^\{.+"tokenId":"[0-9a-f]{12}","msg":"Created the token greenhouse \([0-9a-f]{12}\)\."\}\n$/,
     );
     expect(create.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
     const response = await postPlant(await urlOf(service), create.stdout.trim(), 1);

@@ -5,9 +5,9 @@ import { runInProcess, type Surroundings } from '../setup/service/cli.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 const ROTATED = expect.stringMatching(
-  /"msg":"Rotated the token greenhouse: the new one is [0-9a-f]{12}\. [0-9a-f]{12} works until \d{4}-\d\d-\d\d \d\d:\d\dZ\."\}\n$/,
+  /^\{.+"msg":"Rotated the token greenhouse: the new one is [0-9a-f]{12}\. [0-9a-f]{12} works until \d{4}-\d\d-\d\d \d\d:\d\dZ\."\}\n$/,
 );
-const CREATED = expect.stringMatching(/"msg":"Created the token .+ \([0-9a-f]{12}\)\."\}\n$/);
+const CREATED = expect.stringMatching(/^\{.+"msg":"Created the token .+ \([0-9a-f]{12}\)\."\}\n$/);
 
 /** What a command reports in JSON. */
 const entriesIn = (stderr: string) =>
@@ -328,6 +328,7 @@ describe('the token commands, beside a running service', () => {
     ]) {
       expect(await token('rotate', 'greenhouse', '--grace', grace!)).toMatchObject({
         exitCode: 1,
+        stdout: '',
         stderr: expect.stringContaining(`The current tokens of this name stop working ${end}. `),
       });
     }
