@@ -1,7 +1,7 @@
 // For load and export: how far the work is.
 
-import type { Writable } from 'node:stream';
 import cliProgress from 'cli-progress';
+import type { Streams } from './streams.js';
 
 const { Format, SingleBar } = cliProgress;
 
@@ -32,7 +32,7 @@ export class ProgressBar {
   private readonly bar: cliProgress.SingleBar;
   private readonly timer: NodeJS.Timeout | undefined;
 
-  constructor(stderr: Writable & { readonly isTTY?: boolean }, progress: Progress) {
+  constructor(stderr: Streams['stderr'], progress: Progress) {
     this.bar = new SingleBar({
       stream: stderr,
       clearOnComplete: true,

@@ -1,8 +1,8 @@
 // For the person who waits for an export.
 
-import type { Writable } from 'node:stream';
 import { count, formatNumber, ProgressBar, type Progress } from '../progress-bar.js';
 import { RowCounter } from './row-counter.js';
+import type { Streams } from '../streams.js';
 
 export class ExportProgress implements Progress {
   private readonly startedAt = performance.now();
@@ -15,7 +15,7 @@ export class ExportProgress implements Progress {
    * @param total the number of plants; undefined if it is not known
    */
   constructor(
-    stderr: (Writable & { readonly isTTY?: boolean }) | undefined,
+    stderr: Streams['stderr'] | undefined,
     isCsv: boolean,
     private readonly total: number | undefined,
   ) {

@@ -1,8 +1,8 @@
 // For the person who waits for a load.
 
-import type { Writable } from 'node:stream';
 import { count, formatNumber, ProgressBar, type Progress } from '../progress-bar.js';
 import type { PlantLine } from './plant-lines.js';
+import type { Streams } from '../streams.js';
 
 /** A longer time without a response is an outage, which says nothing about the time left. */
 const MAX_GAP_MS = 2000;
@@ -22,7 +22,7 @@ export class LoadProgress implements Progress {
 
   /** @param size of the file in bytes; undefined if it is not known */
   constructor(
-    stderr: Writable & { readonly isTTY?: boolean },
+    stderr: Streams['stderr'],
     private readonly size: number | undefined,
   ) {
     this.bar = new ProgressBar(stderr, this);

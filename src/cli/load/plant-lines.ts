@@ -81,7 +81,10 @@ async function* readCsv(
   let isHeaderQuoted = false;
   /** Carriage returns inside values, each of which csv-parse counts as a line. */
   let carriageReturns = 0;
-  /** The number of the line after the last record, minus the empty lines before it. */
+  /**
+   * The number of the line after the last record, minus the empty lines before it, which csv-parse counts. After the lines
+   * `id,name`, an empty one and `1,a`, it is 3, and one empty line is counted: the next record begins in line 3 + 1, or later.
+   */
   let following = 1;
   const options: Options<PlantLine, Values> = {
     bom: true,
