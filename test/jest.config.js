@@ -32,7 +32,7 @@ const common = {
   globalTeardown: '<rootDir>/test/setup/jest/global-teardown.ts',
 };
 
-/** The project of all files that end with `.SUFFIX.ts`; `test/run SUFFIX` runs it. */
+/** The project of all files that end with `.SUFFIX.ts`. `test/run SUFFIX` runs it, if it has no other name. */
 const project = (suffix, options = {}) => ({
   ...common,
   displayName: suffix,

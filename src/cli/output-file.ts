@@ -46,7 +46,7 @@ export class OutputFile {
       this.target = this.isRegular ? targetOf(path) : path;
       // Commands in two containers that share a folder can have the same process id.
       this.unfinished = this.isRegular ? `${this.target}.${randomUUID()}.part` : this.target;
-      this.file = openSync(this.unfinished, this.isRegular ? 'wx' : 'w');
+      this.file = openSync(this.unfinished, 'w');
     } catch (error) {
       throw this.notWritten(error);
     }

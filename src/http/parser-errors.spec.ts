@@ -185,12 +185,13 @@ describe('a request with an unknown expectation', () => {
   });
 
   it.each([
-    ['before its body', `${expecting('tea')}aa${GARBAGE}`],
+    ['followed by garbage', `${expecting('tea')}aa${GARBAGE}`],
     [
-      'in its body',
+      'with an invalid part of its body',
       `${PART.replace('/part', '/e').replace('Host: x', 'Host: x\r\nExpect: tea')}${INVALID_PART}`,
     ],
-  ])('is not followed by another one for invalid HTTP after it: %s', async (_, bytes) => {
+    ['followed by a valid request', `${expecting('tea')}aa${get('/2')}`],
+  ])('is the last one, and nothing after it gets a response: %s', async (_, bytes) => {
     const responses = await send(bytes);
     expect(statusesOf(responses)).toEqual([417]);
     expectLast(responses[0]!, 41700, ONLY_KNOWN);

@@ -61,13 +61,13 @@ describe('a start that cannot succeed', () => {
     ],
     [
       'a password with a slash',
-      ['service', 'command'],
+      ['command'],
       { DATABASE_URL: 'postgres://me:5432/hunter2@127.0.0.1:1/plants' },
       /^DATABASE_URL must have special characters .* escaped: \/ as %2F.*\n$/,
     ],
     [
       'a file of a secret that does not exist',
-      ['service', 'command'],
+      ['command'],
       { DATABASE_URL_FILE: '/nowhere/url' },
       /^The file \/nowhere\/url in DATABASE_URL_FILE cannot be read: there is no such file or folder\n$/,
     ],
@@ -228,17 +228,15 @@ describe('a start that cannot succeed', () => {
     await rm(dir, { recursive: true });
   });
 
-  it.each(['"', "'", '`'])(
-    'a .env with a # in a value in quotes: the value is read whole (%s)',
-    async (quote) => {
-      const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
-      await writeFile(join(dir, '.env'), `DATA_DIR=${quote}/dev/null/a#b${quote}\n`);
-      const command = attempt([CLI, 'token', 'list'], {}, dir);
-      expect(await command.exit()).toBe(1);
-      expect(command.stderr).toMatch(/^There is no database in \/dev\/null\/a#b\. /);
-      await rm(dir, { recursive: true });
-    },
-  );
+  // Jest's copy of the environment does not get the variables that Node reads from a file: see env-file.spec.ts for other quotes.
+  it('a .env with a # in a value in quotes: the value is read whole', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+    await writeFile(join(dir, '.env'), 'DATA_DIR="/dev/null/a#b"\n');
+    const command = attempt([CLI, 'token', 'list'], {}, dir);
+    expect(await command.exit()).toBe(1);
+    expect(command.stderr).toMatch(/^There is no database in \/dev\/null\/a#b\. /);
+    await rm(dir, { recursive: true });
+  });
 });
 
 describe('a start on a database that stays unusable', () => {

@@ -60,6 +60,11 @@ describe('a new plant', () => {
       'a\ud800',
       'contains half of a surrogate pair, which is not a character',
     ],
+    [
+      'a text with the halves of a pair in the wrong order',
+      '\udc00\ud83c',
+      'contains half of a surrogate pair, which is not a character',
+    ],
   ])('is refused if its name or its tag is %s', (_kind, value, reason) => {
     expect(refusalOf({ ...PLANT, name: value })).toEqual(refusal(`name ${reason}`));
     expect(refusalOf({ ...PLANT, tag: value })).toEqual(refusal(`tag ${reason}`));
