@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { ConfigError } from './config-error.js';
 import { loadEnvFile } from './env-file.js';
 
-const SETTINGS = ['PORT', 'DATA_DIR', 'LOG_LEVEL'];
+const SETTINGS = ['PORT', 'DATABASE_URL', 'DATA_DIR', 'LOG_LEVEL'];
 
 let folder: string;
 let path: string;
@@ -68,6 +68,10 @@ it.each([
   [
     'export DATA_DIR = a#hunter2',
     'DATA_DIR in PATH contains #, which begins a comment: put its value in quotes; in DATABASE_URL, write # as %23',
+  ],
+  [
+    'DATABASE_URL=postgres://me:2024#hunter2@db/x',
+    'DATABASE_URL in PATH contains #, which begins a comment: put its value in quotes; in DATABASE_URL, write # as %23',
   ],
   ['PORTS=1', 'PORTS in PATH is not a setting: did you mean PORT?'],
   [

@@ -78,17 +78,6 @@ describe('a start that cannot succeed', () => {
       { HOST: '192.0.2.250' },
       /^The address 192\.0\.2\.250 is not on this machine\. Set HOST to an address of this machine\.\n$/,
     ],
-    [
-      'a database with sslmode=require that stays away, with all entries in the log,',
-      ['service'],
-      {
-        // TypeORM, pg and Node warn of some values of sslmode, on standard error.
-        DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants?sslmode=require',
-        DATABASE_START_TIMEOUT_MS: '0',
-        LOG_LEVEL: 'trace',
-      },
-      /^The database at 127\.0\.0\.1:1\/plants could not be used within 0 ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
-    ],
   ];
 
   const casesOf = (start: Start) => cases.filter(([, starts]) => starts.includes(start));
@@ -166,16 +155,19 @@ describe('a start that cannot succeed', () => {
     {
       env: {
         NODE_ENV: 'production',
-        DATABASE_URL: 'postgres://127.0.0.1:1/x',
+        // TypeORM, pg and Node warn of some values of sslmode, on standard error.
+        DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants?sslmode=require',
         DATABASE_START_TIMEOUT_MS: '0',
+        LOG_LEVEL: 'trace',
       },
-      line: /^The database at 127\.0\.0\.1:1\/x could not be used within 0 ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
+      line: /^The database at 127\.0\.0\.1:1\/plants could not be used within 0 ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
     },
   ])('there is no warning, and one line with the reason, with $env', async ({ env, line }) => {
     const service = attempt([MAIN], { PORT: '0', ...env });
     expect(await service.exit()).toBe(1);
     expect(service.stderr).toMatch(line);
     expect(messagesOf(service)).toEqual([STARTS]);
+    expect(service.stdout).not.toContain('hunter2');
   });
 
   it.each([[[MAIN]], [[CLI, 'token', 'list']]])(
@@ -192,17 +184,6 @@ describe('a start that cannot succeed', () => {
     },
   );
 
-  it('a .env with a # that would cut a value: the message names the variable and no part of the value', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
-    await writeFile(join(dir, '.env'), 'DATABASE_URL=postgres://me:2024#hunter2@db/x\n');
-    const command = attempt([MAIN], {}, dir);
-    expect(await command.exit()).toBe(1);
-    expect(command.stderr).toBe(
-      `DATABASE_URL in ${join(dir, '.env')} contains #, which begins a comment: put its value in quotes; in DATABASE_URL, write # as %23\n`,
-    );
-    await rm(dir, { recursive: true });
-  });
-
   it('a .env with a wrong value: the message says that it is in this file', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
     await writeFile(join(dir, '.env'), 'PORT=x\nLOG_LEVEL=y\n');
@@ -217,14 +198,12 @@ describe('a start that cannot succeed', () => {
   it('a .env with a name that is not a setting: the message has the nearest one, and no value', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
     await writeFile(join(dir, '.env'), 'DATABSE_URL=postgres://me:hunter2@db/x\nPORT=0\nFOO=a\n');
-    for (const args of [[MAIN], [CLI, 'token', 'list']]) {
-      const command = attempt(args, {}, dir);
-      expect(await command.exit()).toBe(1);
-      const path = join(dir, '.env');
-      expect(command.stderr).toBe(
-        `DATABSE_URL in ${path} is not a setting: did you mean DATABASE_URL?; FOO in ${path} is not a setting: the nearest known name is HOST (.env.example lists all settings)\n`,
-      );
-    }
+    const command = attempt([MAIN], {}, dir);
+    expect(await command.exit()).toBe(1);
+    const path = join(dir, '.env');
+    expect(command.stderr).toBe(
+      `DATABSE_URL in ${path} is not a setting: did you mean DATABASE_URL?; FOO in ${path} is not a setting: the nearest known name is HOST (.env.example lists all settings)\n`,
+    );
     await rm(dir, { recursive: true });
   });
 
