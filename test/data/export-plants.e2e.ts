@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
 import { postPlant } from '../setup/http/post-plant.js';
+import { attempt, endAttempts } from '../setup/service/attempts.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
 import { NODE, ROOT, runCommand, runProgram } from '../setup/service/command.js';
@@ -63,6 +64,8 @@ describe('plants export', () => {
     folder = await mkdtemp(join(tmpdir(), 'plant-store-export-'));
   });
   afterEach(async () => {
+    // The transaction of an export that still runs would lock the table.
+    endAttempts();
     service.proxy.restore();
     await rm(folder, { recursive: true });
     await service.database.query('TRUNCATE plants');
@@ -86,7 +89,7 @@ describe('plants export', () => {
   const exportTo = (args: string[], surroundings: Surroundings = {}) =>
     runInProcess(['plants', 'export', ...args], environment(), surroundings);
   const start = (args: string[], env = {}) =>
-    runCommand(['dist/cli.js', 'plants', 'export', ...args], { ...environment(), ...env });
+    attempt(['dist/cli.js', 'plants', 'export', ...args], { ...environment(), ...env });
   const load = (file: string) =>
     runInProcess(['plants', 'load', '--url', service.url, file], {
       PLANT_STORE_TOKEN: service.token,
@@ -164,13 +167,21 @@ describe('plants export', () => {
     }
   });
 
-  /** Starts an export whose output nobody reads, and waits until the database waits for it. */
+  /**
+   * Starts an export whose output nobody reads, and waits until the database waits for it. At first, it can wait for moments only.
+   *
+   * @returns the command, and the process id of its session
+   */
   const startUnread = async () => {
     await storeMany();
     const command = start([], { DATABASE_URL: service.database.url });
     command.process.stdout.pause();
-    await until(async () => (await copies('ClientWrite')).length === 1);
-    return command;
+    let pid: number | undefined;
+    await until(async () => {
+      pid = (await copies('ClientWrite'))[0]?.pid;
+      return pid !== undefined;
+    });
+    return { command, pid };
   };
   const copies = (waitEvent: string, age = '0') =>
     service.database.query<{ pid: number }>(
@@ -182,7 +193,7 @@ describe('plants export', () => {
 
   it('has the plants of one moment, and no more of them in memory than its reader takes', async () => {
     await service.database.set('statement_timeout', '1000');
-    const command = await startUnread().finally(() =>
+    const { command } = await startUnread().finally(() =>
       service.database.set('statement_timeout', 'DEFAULT'),
     );
     // The limit of a role is for requests.
@@ -219,9 +230,8 @@ describe('plants export', () => {
         'Standard output could not be written: the disk is full. What was written is not complete.\n',
     });
     await service.database.query('TRUNCATE plants');
-    const command = await startUnread();
-    const [copy] = await copies('ClientWrite');
-    await service.database.query('SELECT pg_terminate_backend($1)', [copy!.pid]);
+    const { command, pid } = await startUnread();
+    await service.database.query('SELECT pg_terminate_backend($1)', [pid]);
     command.process.stdout.resume();
     expect(await command.exit()).toBe(1);
     expect(command.stderr).toMatch(
