@@ -17,7 +17,7 @@ import { NODE, ROOT, runCommand, runProgram, type Command } from '../setup/servi
 import { makeDataDir, postgresPidIn, removeDataDir } from '../setup/service/data-dir.js';
 import { isStored, postPlant } from '../setup/http/post-plant.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
-import { childrenOf, isRunning, parentOf } from '../setup/service/processes.js';
+import { childrenOf, isRunning, parentOf, sendSignal } from '../setup/service/processes.js';
 import { until } from '../setup/time/until.js';
 
 const MAIN = 'dist/main.js';
@@ -314,6 +314,7 @@ describe('the embedded Postgres of a service', () => {
     await urlOf(service);
     const [child] = await childrenOf(await postgresPid());
     process.kill(child!, 'SIGSTOP');
+    resources.defer(() => sendSignal(child!, 'SIGKILL'));
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(0);
     await until(() => !isRunning(child!));

@@ -17,9 +17,10 @@ trap '' INT TERM HUP
   sleep 1
   kill -QUIT "$postgres"
   sleep 1
-  # Its children, too, one of which may be what is frozen: each has a session of its own. Only Linux lists them.
+  # Its children, too, one of which may be what is frozen: each has a session of its own. Only Linux lists them. They come first,
+  # because this shell is killed as soon as Postgres has ended.
   # shellcheck disable=SC2046 # Numbers.
-  kill -KILL "$postgres" $(cat "/proc/$postgres/task/$postgres/children")
+  kill -KILL $(cat "/proc/$postgres/task/$postgres/children") "$postgres"
 ) <&3 9<&- >/dev/null 2>&1 &
 watcher=$!
 wait "$postgres"

@@ -19,7 +19,9 @@ export interface TestDatabase {
 export async function openTestDatabase(): Promise<TestDatabase> {
   const server = process.env['TEST_DATABASE_URL']!;
   const name = `plant_store_test_${randomBytes(6).toString('hex')}`;
-  await queryOnce(server, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`);
+  // Without the log of every page, this takes half the time.
+  const options = "TEMPLATE template0 ENCODING 'UTF8' STRATEGY file_copy";
+  await queryOnce(server, `CREATE DATABASE ${name} ${options}`);
   const url = server.replace(/^(\w+:\/\/[^/]*)\/[^?]*/, `$1/${name}`);
   const client = new pg.Client({ connectionString: url });
   await client.connect();
