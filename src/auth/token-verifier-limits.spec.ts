@@ -1,8 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { holdClock } from '../../test/setup/time/clock.js';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { UnitDatabase } from '../../test/setup/database/unit-database.js';
 import { AUDIENCE, startIssuer, type Issuer } from '../../test/setup/http/issuer.js';
+import { useResources } from '../../test/setup/jest/resources.js';
+import { holdClock } from '../../test/setup/time/clock.js';
 import { openVerifier } from '../../test/tokens/token-verifier.js';
 import { ErrorCode } from '../errors/error-codes.js';
+import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';
 import type { TokenVerifierService } from './token-verifier.service.js';
@@ -52,10 +55,6 @@ describe('the wrong tokens of an address', () => {
   }
 
   it('are limited for each kind of token by itself', async () => {
-    const find = jest.spyOn(AccessTokensService.prototype, 'find').mockResolvedValue(undefined);
-    for (let i = 0; i < LIMIT; i++) expect(await verify(generateAccessToken())).toBeUndefined();
-    await expect(verify(generateAccessToken())).rejects.toMatchObject(TOO_MANY);
-    find.mockRestore();
     for (let i = 0; i < LIMIT; i++) expect(await verify(`wrong ${i}`)).toBeUndefined();
     await expect(verify('wrong')).rejects.toMatchObject(TOO_MANY);
     expect(await verify('wrong', THERE)).toBeUndefined();
@@ -122,5 +121,32 @@ describe('the wrong tokens of an address', () => {
     release();
     // The end of the first lookup lets the second begin. The third has to wait again.
     expect(await verdicts).toMatchObject([{ value: VALID }, { value: VALID }, last]);
+  });
+});
+
+describe('the wrong access tokens of an address', () => {
+  const resources = useResources();
+  const database = new UnitDatabase();
+
+  it('are limited by themselves, and not together with the tokens of an identity provider', async () => {
+    const issuer = await startIssuer('ES256');
+    resources.defer(() => issuer.close());
+    const dataSource = await database.openWithSchema([AccessTokenEntity]);
+    const { verifier } = openVerifier(
+      {
+        OIDC_ISSUER: issuer.url,
+        OIDC_AUDIENCE: AUDIENCE,
+        AUTH_FAILURES_PER_MINUTE: String(LIMIT),
+      },
+      new AccessTokensService(dataSource.getRepository(AccessTokenEntity)),
+    );
+    const verify = (token: string) => verifier.verify(token, HERE);
+    for (let i = 0; i < LIMIT; i++) expect(await verify(generateAccessToken())).toBeUndefined();
+    await expect(verify(generateAccessToken())).rejects.toMatchObject(TOO_MANY);
+    expect(await verify(await issuer.sign())).toEqual(VALID);
+    for (let i = 0; i < LIMIT; i++) {
+      expect(await verify(await issuer.sign({ aud: 'other' }))).toBeUndefined();
+    }
+    await expect(verify(await issuer.sign({ aud: 'other' }))).rejects.toMatchObject(TOO_MANY);
   });
 });
