@@ -16,7 +16,7 @@ import { postPlant } from '../setup/http/post-plant.js';
 import { attempt, endAttempts } from '../setup/service/attempts.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
-import { NODE, ROOT, runCommand, runProgram } from '../setup/service/command.js';
+import { NODE, ROOT, runProgram } from '../setup/service/command.js';
 import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
 import { queryOnce } from '../setup/database/query-once.js';
 import type { StoredPlant } from '../setup/database/stored-plants.js';
@@ -356,9 +356,9 @@ it('reads the embedded database, also beside a service that runs on it, whose lo
   const dataDir = await makeDataDir();
   const settings = { DATA_DIR: dataDir };
   const exportAll = async () => {
-    const command = runCommand(['dist/cli.js', 'plants', 'export'], settings);
-    expect(await command.exit()).toBe(0);
-    return command.stdout;
+    const { exitCode, stdout } = await runInProcess(['plants', 'export'], settings);
+    expect(exitCode).toBe(0);
+    return stdout;
   };
   const service = runService(settings);
   try {

@@ -13,7 +13,7 @@ import { joinDatabase, openDatabase, type OpenDatabase } from '../../src/databas
 import { useResources } from '../setup/jest/resources.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { NODE, ROOT, runCommand, runProgram, type Command } from '../setup/service/command.js';
+import { NODE, ROOT, runProgram, type Command } from '../setup/service/command.js';
 import { makeDataDir, postgresPidIn, removeDataDir } from '../setup/service/data-dir.js';
 import { isStored, postPlant } from '../setup/http/post-plant.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
@@ -21,7 +21,6 @@ import { childrenOf, isRunning, parentOf, sendSignal } from '../setup/service/pr
 import { until } from '../setup/time/until.js';
 
 const MAIN = 'dist/main.js';
-const CLI = 'dist/cli.js';
 
 const resources = useResources();
 let dataDir: string;
@@ -310,13 +309,11 @@ describe('the embedded Postgres of a service', () => {
 (process.platform === 'linux' ? it : it.skip)(
   'ends with its service with all its processes, also one that does not react any more',
   async () => {
-    const service = start();
-    await urlOf(service);
+    const database = await openDatabase(configOf(), silent);
     const [child] = await childrenOf(await postgresPid());
     process.kill(child!, 'SIGSTOP');
     resources.defer(() => sendSignal(child!, 'SIGKILL'));
-    service.process.kill('SIGTERM');
-    expect(await service.exit()).toBe(0);
+    await database.close();
     await until(() => !isRunning(child!));
   },
 );
@@ -427,30 +424,24 @@ describe('a folder that another process has open', () => {
   });
 
   it('is opened by one command after the other when no service runs', async () => {
-    const commands = Array.from({ length: 3 }, (_, i) =>
-      runCommand([CLI, 'token', 'create', `name ${i}`], { DATA_DIR: dataDir }),
-    );
-    expect(await Promise.all(commands.map((command) => command.exit()))).toEqual([0, 0, 0]);
+    const names = ['a', 'b', 'c'];
+    const create = (name: string) => runInProcess(['token', 'create', name], { DATA_DIR: dataDir });
+    const outcomes = await Promise.all(names.map(create));
+    expect(outcomes.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
   });
 
   it('is opened by one of several services that start at once, and used by a command beside it', async () => {
-    const services = Array.from({ length: 3 }, () => start());
-    const command = runCommand([CLI, 'token', 'create', 'a'], { DATA_DIR: dataDir });
-    const outcomes = await Promise.all(
-      services.map((service) =>
-        urlOf(service).then(
-          () => 'serves',
-          () => 'refused',
-        ),
-      ),
-    );
-    expect(outcomes.toSorted()).toEqual(['refused', 'refused', 'serves']);
-    const refused = services.filter((_, i) => outcomes[i] === 'refused');
-    for (const service of refused) {
-      expect(await service.exit()).toBe(1);
-      expect(service.stderr).toContain(`${dataDir} is in use by another Plant Store`);
-    }
-    expect(await command.exit()).toBe(0);
+    const services = Array.from({ length: 3 }, () => open(openDatabase(configOf(), silent)));
+    const command = runInProcess(['token', 'create', 'a'], { DATA_DIR: dataDir });
+    const outcomes = await Promise.allSettled(services);
+    const refused = outcomes.filter(({ status }) => status === 'rejected');
+    const inUse = `${dataDir} is in use by another Plant Store (process ${process.pid})`;
+    const reason = expect.objectContaining({ message: expect.stringContaining(inUse) }) as unknown;
+    expect(refused).toEqual([
+      { status: 'rejected', reason },
+      { status: 'rejected', reason },
+    ]);
+    expect(await command).toMatchObject({ exitCode: 0 });
   });
 });
 

@@ -82,23 +82,17 @@ describe('./plant-store', () => {
        FROM access_tokens ORDER BY created_at`,
     );
 
-  it('passes options and special characters on unchanged, and uses the settings of its folder, from any folder', async () => {
-    const create = await finished(run(project, 'token', 'create', NAME, '--expires', '1d'));
+  it('passes options and special characters on unchanged, and uses the settings of its folder, from any folder, also through a symbolic link', async () => {
+    const link = join(project, 'link');
+    await symlink(join(project, 'plant-store'), link);
+    const args = ['token', 'create', NAME, '--expires', '1d'];
+    const create = await finished(runProgram(link, args, {}, tmpdir()));
     expect(create).toMatchObject({
       exitCode: 0,
       stderr: expect.stringContaining('Created the token '),
     });
     expect(create.stdout).toMatch(/^plantstore_[0-9A-Za-z]{49}\n$/);
     expect(await tokens()).toEqual([{ name: NAME, hours: 24 }]);
-  });
-
-  it('works through a symbolic link', async () => {
-    const link = join(project, 'link');
-    await symlink(join(project, 'plant-store'), link);
-    expect(await finished(runProgram(link, ['token', 'list'], {}, tmpdir()))).toMatchObject({
-      exitCode: 0,
-      stderr: '',
-    });
   });
 
   it('is what npm run token -- calls', async () => {
@@ -137,9 +131,6 @@ describe('./plant-store', () => {
 
   it('passes exit codes and signals on', async () => {
     expect(await finished(run(project, 'token', 'destroy'))).toMatchObject({ exitCode: 2 });
-    expect(await finished(run(project, 'token', 'rotate', 'nobody'))).toMatchObject({
-      exitCode: 1,
-    });
     const waiting = runProgram(join(project, 'plant-store'), ['migrate'], {
       DATABASE_URL: 'postgres://me@127.0.0.1:1/plants',
     });

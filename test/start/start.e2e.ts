@@ -10,9 +10,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { listen } from '../../src/app.js';
 import { attempt, endAttempts } from '../setup/service/attempts.js';
-import { end, runService, startOn, stop, urlOf } from '../setup/service/built-service.js';
+import { end, runService, stop, urlOf } from '../setup/service/built-service.js';
 import { ROOT, runBefore, runCommand, type Command } from '../setup/service/command.js';
-import { openTestDatabase } from '../setup/database/database.js';
 import { makeDataDir, postgresPidIn, removeDataDir } from '../setup/service/data-dir.js';
 import { fetchDocumented, noResponse } from '../setup/http/fetch-documented.js';
 import { postPlant } from '../setup/http/post-plant.js';
@@ -116,26 +115,13 @@ describe('the address of a service', () => {
   });
 });
 
-it('a service with a database of its own says on a terminal where Swagger UI is, and how to create a token', async () => {
-  const database = await openTestDatabase();
-  try {
-    const { command, url } = await startOn(database.url, ON_TERMINAL);
-    await command.waitFor(/Swagger UI.*\n/);
-    expect(command.stdout).toContain(
-      `Swagger UI is at ${url}/docs. To create a token: ./plant-store token create NAME\n`,
-    );
-    await end(command);
-  } finally {
-    await database.close();
-  }
-});
-
 describe('a service on the embedded database', () => {
   let dataDir: string;
   let service: Command;
 
   const start = (env: Record<string, string> = {}) => runService({ DATA_DIR: dataDir, ...env });
   const postgresPid = () => postgresPidIn(dataDir);
+  const token = (...args: string[]) => runInProcess(['token', ...args], { DATA_DIR: dataDir });
 
   beforeAll(async () => {
     dataDir = await makeDataDir();
@@ -196,27 +182,44 @@ describe('a service on the embedded database', () => {
     await end(service);
     // Its Postgres ends with it.
     await until(() => !isRunning(pid));
-    service = start();
+    // The variable is one for clients of Postgres, which must not change anything.
+    service = start({ WEB_CONCURRENCY: '2', PGOPTIONS: '-c default_transaction_read_only=on' });
     await expectStored(service);
     expect(await curlOf(service)).toBe(old.replace(/http:\/\/[^/]+/, await urlOf(service)));
   });
 
-  it('prints the token for development that "token rotate development" made', async () => {
+  it('keeps plants after a graceful stop of two workers, and prints the token that "token rotate development" made', async () => {
+    await expectJsonLog(service);
     const old = await curlOf(service);
-    const token = (...args: string[]) => runInProcess(['token', ...args], { DATA_DIR: dataDir });
     expect(await token('create', 'development')).toMatchObject({
       exitCode: 1,
       stderr: expect.stringContaining('./plant-store token rotate development'),
     });
     const rotated = await token('rotate', 'development', '--grace', '0', '--yes');
     expect(rotated).toMatchObject({ exitCode: 0 });
-    await end(service);
-    // The variable is one for clients of Postgres, which must not change anything.
-    service = start({ WEB_CONCURRENCY: '2', PGOPTIONS: '-c default_transaction_read_only=on' });
+    const pid = await postgresPid();
+    await stop({ command: service, url: await urlOf(service) });
+    expect(isRunning(pid)).toBe(false);
+    expect(endOf(service)).toEqual([
+      { level: 30, signal: 'SIGTERM', msg: 'The Plant Store stops: it received SIGTERM.' },
+      { level: 30, msg: 'The Plant Store has stopped.' },
+    ]);
+    service = start(ON_TERMINAL);
     expect(await curlOf(service)).toContain(`Bearer ${rotated.stdout.trim()}`);
     await expectStored(service);
     const before = old.replace(/http:\/\/[^/]+/, await urlOf(service));
     expect(JSON.parse(await curl(before))).toMatchObject({ error: 40101 });
+  });
+
+  it('on a terminal prints the token and a log for people, both on standard output', async () => {
+    await fetchDocumented(`${await urlOf(service)}/health/live`);
+    await service.waitFor(/\/health\/live.*\n/);
+    expect(service.stdout).toMatch(/^\[\d\d:\d\d:\d\d\] 200 GET \/health\/live \d/m);
+    expect(service.stdout).toMatch(/Token +plantstore_[0-9A-Za-z]{49}\n/);
+    expect(service.stderr).toBe('');
+  });
+
+  it('says how to get a new token for development when that is revoked', async () => {
     expect(await token('revoke', 'development', '--yes')).toMatchObject({ exitCode: 0 });
     const revoked = [
       [['create'], 'start the service again, which makes a new one.'],
@@ -230,33 +233,12 @@ describe('a service on the embedded database', () => {
     }
   });
 
-  it('keeps plants after a graceful stop of two workers', async () => {
-    await expectJsonLog(service);
-    const pid = await postgresPid();
-    await stop({ command: service, url: await urlOf(service) });
-    expect(isRunning(pid)).toBe(false);
-    expect(endOf(service)).toEqual([
-      { level: 30, signal: 'SIGTERM', msg: 'The Plant Store stops: it received SIGTERM.' },
-      { level: 30, msg: 'The Plant Store has stopped.' },
-    ]);
-    service = start(ON_TERMINAL);
-    await expectStored(service);
-  });
-
-  it('on a terminal prints the token and a log for people, both on standard output', async () => {
-    await fetchDocumented(`${await urlOf(service)}/health/live`);
-    await service.waitFor(/\/health\/live.*\n/);
-    expect(service.stdout).toMatch(/^\[\d\d:\d\d:\d\d\] 200 GET \/health\/live \d/m);
-    expect(service.stdout).toMatch(/Token +plantstore_[0-9A-Za-z]{49}\n/);
-    expect(service.stderr).toBe('');
-  });
-
   it('completes the request in flight when Ctrl-C stops it, and closes the database only then', async () => {
-    const [, token] = /Bearer (\w+)/.exec(await curlOf(service))!;
+    const { stdout } = await token('create', 'in flight');
     const url = await urlOf(service);
     const body = '{"id":2,"name":"in flight"}';
     const socket = await openConnection(Number(new URL(url).port));
-    await beginPlant(socket, token!, body);
+    await beginPlant(socket, stdout.trim(), body);
     service.process.kill('SIGINT');
     await until(() =>
       fetchDocumented(`${url}/health/live`).then(
@@ -272,6 +254,7 @@ describe('a service on the embedded database', () => {
 
   it('ignores the signal that stops it when it comes again within a tenth of a second, and ends at once when it comes after that', async () => {
     service = start({ SHUTDOWN_DELAY_MS: '600000', ...runBefore(SIGNALS_APART) });
+    // With the new token for development that this start made.
     await expectStored(service);
     const url = await urlOf(service);
     service.process.kill('SIGINT');

@@ -352,7 +352,7 @@ describeOnLinux('several workers whose time the test holds', () => {
 });
 
 describeOnLinux('several workers on a terminal', () => {
-  it('have a log for people, in colours', async () => {
+  it('say where Swagger UI is, and how to create a token, and have a log for people, in colours', async () => {
     const run = `exec ${NODE.join(' ')} dist/main.js`;
     const command = runProgram('script', ['--quiet', '--command', run, '/dev/null'], {
       ...METRICS_SETTING,
@@ -364,6 +364,10 @@ describeOnLinux('several workers on a terminal', () => {
     // The terminal is closed then, and the service stops.
     resources.defer(() => void command.process.kill('SIGKILL'));
     const url = await urlOf(command);
+    const [, hint] = await command.waitFor(/(Swagger UI.* NAME)/);
+    expect(hint).toBe(
+      `Swagger UI is at ${url}/docs. To create a token: ./plant-store token create NAME`,
+    );
     await fetchDocumented(`${url}/health/live`);
     const [entry] = await command.waitFor(/[^\n]*GET \/health\/live[^\n]*\n/);
     expect(entry).toMatch(

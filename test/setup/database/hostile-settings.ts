@@ -11,7 +11,8 @@ const HOSTILE: Readonly<Record<string, string>> = {
   default_transaction_isolation: 'serializable',
   extra_float_digits: '-15',
   idle_in_transaction_session_timeout: '1ms',
-  idle_session_timeout: '300ms',
+  // Longer than a busy process takes from its connection to its first statement.
+  idle_session_timeout: '2s',
   intervalstyle: 'sql_standard',
   lock_timeout: '1ms',
   log_parameter_max_length_on_error: '-1',

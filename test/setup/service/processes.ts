@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
 export function isRunning(pid: number): boolean {
@@ -10,10 +11,11 @@ export function isRunning(pid: number): boolean {
   }
 }
 
+/** @returns the processes that the first thread of a process started and that still run; none on a system without /proc */
 export async function childrenOf(parent: number): Promise<number[]> {
-  const list = promisify(execFile)('ps', ['-o', 'pid=', '--ppid', String(parent)]);
-  const { stdout } = await list.catch(() => ({ stdout: '' }));
-  return stdout.trim().split(/\s+/).filter(Boolean).map(Number);
+  const file = `/proc/${parent}/task/${parent}/children`;
+  const children = await readFile(file, 'utf8').catch(() => '');
+  return children.trim().split(' ').filter(Boolean).map(Number);
 }
 
 export async function parentOf(pid: number): Promise<number> {
