@@ -10,10 +10,6 @@ const common = {
   // A mutation run that fails leaves its copies of the tests there.
   testPathIgnorePatterns: ['<rootDir>/test/mutation/sandbox/'],
   testEnvironment: '<rootDir>/test/setup/jest/environment.js',
-  setupFilesAfterEnv: [
-    '<rootDir>/test/setup/jest/built-modules.ts',
-    '<rootDir>/test/setup/jest/released-process.ts',
-  ],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
@@ -36,12 +32,16 @@ const common = {
 const project = (suffix, options = {}) => ({
   ...common,
   displayName: suffix,
+  setupFilesAfterEnv: [
+    '<rootDir>/test/setup/jest/built-modules.ts',
+    '<rootDir>/test/setup/jest/released-process.ts',
+  ],
   testRegex: `\\.${suffix}\\.ts$`,
   ...options,
 });
 
-/** Beside the code that they test. */
-export const unit = project('spec', { displayName: 'unit' });
+/** Beside the code that they test: the sources. They replace modules of Node, which no setup file may have imported before. */
+export const unit = project('spec', { displayName: 'unit', setupFilesAfterEnv: [] });
 
 export default {
   rootDir,

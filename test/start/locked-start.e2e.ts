@@ -37,12 +37,21 @@ describe('a start while another session has locked a table', () => {
     'm',
   );
 
-  it('ends with the reason, and says before what it waits for', async () => {
+  it('ends with the reason, and says before what it waits for; commands end with it, too', async () => {
     await lock('migrations');
     const service = runService(env());
+    const words = [['token', 'list'], ['token', 'create', 'a'], ['migrate']];
+    const commands = words.map((command) => runInProcess(command, env()));
+    for (const outcome of await Promise.all(commands)) {
+      expect(outcome).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(failure) });
+    }
     expect(await service.exit()).toBe(1);
     expect(service.stderr).toMatch(failure);
     expect(service.stdout).toContain(REASON);
+    // The session of the last attempt ends a moment after its connection.
+    const waiting = `SELECT 1 FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await until(async () => (await database.query(waiting)).length === 0);
   });
 
   it('of a new version that has to change a locked table ends in the same way', async () => {
@@ -77,19 +86,6 @@ describe('a start while another session has locked a table', () => {
     expect(await runInProcess(['migrate'], env())).toMatchObject({ exitCode: 0 });
     expect(await database.query('SELECT 1 FROM plants')).toEqual([]);
   });
-
-  it.each([['token', 'list'], ['token', 'create', 'a'], ['migrate']])(
-    '%s %s ends, too',
-    async (...words) => {
-      await lock('migrations');
-      const outcome = await runInProcess(words, env());
-      expect(outcome).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(failure) });
-      // The session of the last attempt ends a moment after its connection.
-      const waiting = `SELECT 1 FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-      await until(async () => (await database.query(waiting)).length === 0);
-    },
-  );
 
   it('token list ends when the tokens are locked', async () => {
     await lock('access_tokens');
