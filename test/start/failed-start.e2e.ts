@@ -32,75 +32,49 @@ function messagesOf({ stdout }: Command): unknown[] {
 }
 
 describe('a start that cannot succeed', () => {
-  /** The service and the commands read the same settings. A command needs no process of its own here. */
-  type Start = 'service' | 'command';
-  const cases: [string, Start[], Record<string, string>, RegExp][] = [
-    [
-      'a bad setting',
-      ['service', 'command'],
-      { PORT: 'hunter2' },
-      /^PORT must be a whole number from 0 to 65535\n$/,
-    ],
+  // The service and the commands read the same settings. A command needs no process of its own here.
+  it.each<[string, Record<string, string>, RegExp]>([
+    ['a bad setting', { PORT: 'hunter2' }, /^PORT must be a whole number from 0 to 65535\n$/],
     [
       'a data folder that cannot be made',
-      ['command'],
       { DATA_DIR: '/dev/null/data' },
       /^\/dev\/null\/data cannot be used: mkdir: .*Not a directory\. Set DATA_DIR to a folder of your own\.\n$/,
     ],
     [
       'a data folder in a place where folders cannot be made',
-      ['command'],
       { DATA_DIR: '/proc/plants' },
       /^\/proc\/plants cannot be used: mkdir: .*\. Set DATA_DIR to a folder of your own\.\n$/,
     ],
     [
       'a data folder that is a file',
-      ['command'],
       { DATA_DIR: '/dev/null' },
       /^\/dev\/null cannot be used: it is not a folder\. Set DATA_DIR to a folder of your own\.\n$/,
     ],
     [
       'a password with a slash',
-      ['command'],
       { DATABASE_URL: 'postgres://me:5432/hunter2@127.0.0.1:1/plants' },
       /^DATABASE_URL must have special characters .* escaped: \/ as %2F.*\n$/,
     ],
     [
       'a file of a secret that does not exist',
-      ['command'],
       { DATABASE_URL_FILE: '/nowhere/url' },
       /^The file \/nowhere\/url in DATABASE_URL_FILE cannot be read: there is no such file or folder\n$/,
     ],
-    [
-      // For documentation (RFC 5737), so no machine has it.
-      'an address of another machine',
-      ['service'],
-      { HOST: '192.0.2.250' },
-      /^The address 192\.0\.2\.250 is not on this machine\. Set HOST to an address of this machine\.\n$/,
-    ],
-  ];
+  ])('%s ends a command with one line and exit code 1', async (_kind, env, line) => {
+    const command = await runInProcess(['migrate'], env);
+    expect(command).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(command.stderr).toMatch(line);
+    expect(command.stderr).not.toContain('hunter2');
+  });
 
-  const casesOf = (start: Start) => cases.filter(([, starts]) => starts.includes(start));
-
-  it.each(casesOf('service'))(
-    '%s ends the service with one line and exit code 1',
-    async (_kind, _starts, env, line) => {
-      const service = attempt([MAIN], { PORT: '0', ...env });
-      expect(await service.exit()).toBe(1);
-      expect(reasonOf(service)).toMatch(line);
-      expect(service.stdout + service.stderr).not.toContain('hunter2');
-    },
-  );
-
-  it.each(casesOf('command'))(
-    '%s ends a command with one line and exit code 1',
-    async (_kind, _starts, env, line) => {
-      const command = await runInProcess(['migrate'], env);
-      expect(command).toMatchObject({ exitCode: 1, stdout: '' });
-      expect(command.stderr).toMatch(line);
-      expect(command.stderr).not.toContain('hunter2');
-    },
-  );
+  it('an address of another machine: the message is one line', async () => {
+    // For documentation (RFC 5737), so no machine has it.
+    const service = attempt([MAIN], { PORT: '0', HOST: '192.0.2.250' });
+    expect(await service.exit()).toBe(1);
+    expect(reasonOf(service)).toBe(
+      'The address 192.0.2.250 is not on this machine. Set HOST to an address of this machine.\n',
+    );
+  });
 
   it.each(['1', '2'])(
     'a port that is taken, with %s worker(s): the message is one line, and no database is opened',
@@ -184,14 +158,15 @@ describe('a start that cannot succeed', () => {
     },
   );
 
-  it('a .env with a wrong value: the message says that it is in this file', async () => {
+  it('wrong values of the environment and of a .env: the service ends with one line that says which is in the file, and has no value', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
-    await writeFile(join(dir, '.env'), 'PORT=x\nLOG_LEVEL=y\n');
-    const command = attempt([MAIN], { LOG_LEVEL: 'z' }, dir);
-    expect(await command.exit()).toBe(1);
-    expect(command.stderr).toMatch(
-      /^PORT in \S+\.env must be a whole number .*; LOG_LEVEL must be one of [^;]*$/,
+    await writeFile(join(dir, '.env'), 'PORT=hunter2\nLOG_LEVEL=y\n');
+    const service = attempt([MAIN], { LOG_LEVEL: 'hunter2' }, dir);
+    expect(await service.exit()).toBe(1);
+    expect(service.stderr).toMatch(
+      /^PORT in \S+\.env must be a whole number from 0 to 65535; LOG_LEVEL must be one of [^;\n]*\n$/,
     );
+    expect(service.stdout + service.stderr).not.toContain('hunter2');
     await rm(dir, { recursive: true });
   });
 
