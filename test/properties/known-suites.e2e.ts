@@ -135,7 +135,7 @@ describe('JSONTestSuite', () => {
     );
   });
 
-  it('as ids, names and tags: the only element of each case is treated as the contract says', async () => {
+  it('as the id, and as each text: the only element of each case is treated as the contract says', async () => {
     // Two cases of 100,000 brackets and more are sent above.
     const short = cases.filter(({ input }) => input.length < 10_000);
     await expectAsContract(
@@ -177,7 +177,7 @@ describe('JSONTestSuite', () => {
 });
 
 describe('the Big List of Naughty Strings', () => {
-  it('as names and tags: each string is stored and returned as it is', async () => {
+  it('as the texts of a plant: each string is stored and returned as it is', async () => {
     expect(naughtyStrings).toHaveLength(461);
     await expectAsContract(
       naughtyStrings.map((name, id) => {
