@@ -65,9 +65,9 @@ export default {
   ],
   // Ends only tests that hang: a busy machine needs several times as long as an idle one.
   testTimeout: 180_000,
-  // Tests often wait for processes and databases: on two cores, three test files at a time leave a tenth of them idle, and five
-  // take more processor time.
+  // On two cores, three test files at a time take a tenth longer, and five take more processor time.
   maxWorkers: 4,
+  testSequencer: '<rootDir>/test/setup/jest/sequencer.js',
   coverageProvider: 'v8',
   coverageReporters: ['json'],
   coverageDirectory: 'coverage/unit',
