@@ -1,4 +1,4 @@
-import sequencer from '@jest/test-sequencer';
+import TestSequencer from '@jest/test-sequencer';
 
 /** So many test files that wait for processes and databases leave no processor idle while one of Jest's workers runs unit tests. */
 const AT_ONCE = 3;
@@ -7,7 +7,7 @@ const AT_ONCE = 3;
  * The longest tests come first, as in Jest's own order, but then the unit tests, which never wait. Otherwise all tests that wait
  * would run at the same time.
  */
-export default class WaitingAndComputingTests extends sequencer.default {
+export default class WaitingAndComputingTests extends TestSequencer {
   async sort(tests) {
     const sorted = await super.sort(tests);
     const isUnit = ({ path }) => path.endsWith('.spec.ts');
