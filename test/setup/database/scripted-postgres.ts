@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { BEGIN_SESSION } from '../../../src/database/session.js';
 import {
@@ -71,7 +70,8 @@ export async function startScriptedPostgres(script: Script = {}): Promise<Script
   const statements: Statement[] = [];
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
-    const closed = once(socket, 'close');
+    // Not `once` of Node, which rejects when the client resets the connection.
+    const closed = new Promise((resolve) => socket.once('close', resolve));
     const run = async (statement: Statement) => {
       const setting = script.settings?.[statement.text] ?? SETTINGS.get(statement.text);
       if (setting === 'silence') return new Promise<never>(() => undefined);
