@@ -40,7 +40,10 @@ const project = (suffix, options = {}) => ({
   ...options,
 });
 
-/** Beside the code that they test: the sources. They replace modules of Node, which no setup file may have imported before. */
+/**
+ * Unit tests stand beside the sources, which they test. They have no setup files: they replace modules of Node, which works only
+ * if nothing has imported these before.
+ */
 export const unit = project('spec', { displayName: 'unit', setupFilesAfterEnv: [] });
 
 export default {

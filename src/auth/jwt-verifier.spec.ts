@@ -1,4 +1,4 @@
-import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { createHmac, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose';
 import {
   afterAll,
@@ -215,6 +215,27 @@ describe('a token of an identity provider', () => {
     const head = encode({ alg, typ: 'at+jwt', kid: 'unusable' });
     try {
       expect(await verifier.verify(`${head}.${payload}.${'A'.repeat(86)}`)).toBeUndefined();
+    } finally {
+      issuer.documents['/keys'] = keys;
+    }
+  });
+
+  it.each<[string, string, number, object]>([
+    ['is accepted', 'an RSA key of 2048 bits', 2048, {}],
+    ['is not accepted', 'an RSA key of 1024 bits', 1024, {}],
+    ['is not accepted', 'a key for encryption', 2048, { key_ops: ['verify', 'encrypt'] }],
+    ['is not accepted', 'a key for what nobody knows', 2048, { key_ops: ['verify', 'x'] }],
+  ])('%s with a valid signature by %s', async (verdict, _key, bits, changes) => {
+    const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: bits });
+    const keys = issuer.documents['/keys'];
+    const [, payload] = (await issuer.sign()).split('.');
+    const signed = `${encode({ alg: 'RS256', typ: 'at+jwt', kid: 'other' })}.${payload}`;
+    const signature = sign('sha256', Buffer.from(signed), privateKey).toString('base64url');
+    const key = { ...publicKey.export({ format: 'jwk' }), ...changes, kid: 'other' };
+    issuer.documents['/keys'] = { keys: [key] };
+    try {
+      const caller = await verifier.verify(`${signed}.${signature}`);
+      expect(caller?.name).toBe(verdict === 'is accepted' ? 'gardener' : undefined);
     } finally {
       issuer.documents['/keys'] = keys;
     }

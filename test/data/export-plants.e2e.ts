@@ -355,16 +355,14 @@ describe('plants export', () => {
 it('reads the embedded database, also beside a service that runs on it, whose log it does not disturb', async () => {
   const dataDir = await makeDataDir();
   const settings = { DATA_DIR: dataDir };
-  const exportAll = async () => {
-    const { exitCode, stdout } = await runInProcess(['plants', 'export'], settings);
-    expect(exitCode).toBe(0);
-    return stdout;
-  };
   const service = runService(settings);
   try {
     const url = await urlOf(service);
     const token = (await service.waitFor(/Bearer (plantstore_\w+)/))[1]!;
-    expect(await exportAll()).toBe(`${HEADER}\n`);
+    expect(await runInProcess(['plants', 'export'], settings)).toMatchObject({
+      exitCode: 0,
+      stdout: `${HEADER}\n`,
+    });
     expect((await postPlant(url, token, 1)).status).toBe(200);
     const socket = encodeURIComponent(join(dataDir, 'postgres'));
     const rows = `SELECT i, repeat('a', 1000) FROM generate_series(2, ${MANY}) AS i`;
@@ -380,7 +378,10 @@ it('reads the embedded database, also beside a service that runs on it, whose lo
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(0);
     expect(service.stdout + service.stderr).not.toContain('The embedded Postgres: ');
-    const lines = (await exportAll()).split('\n');
+    // This one starts and ends the database itself, and its process must end, too.
+    const alone = attempt(['dist/cli.js', 'plants', 'export'], settings);
+    expect(await alone.exit()).toBe(0);
+    const lines = alone.stdout.split('\n');
     expect(lines).toHaveLength(1 + MANY + 1);
     expect(lines).toContain(`1,a${NO_MORE}`);
   } finally {

@@ -218,7 +218,9 @@ describeOnLinux('several workers', () => {
   });
 
   it('have none of their settings in their command line, which everybody on the machine can read', async () => {
-    for (const worker of await childrenOf(service.pid)) {
+    const workers = await childrenOf(service.pid);
+    expect(workers).toHaveLength(2);
+    for (const worker of workers) {
       const commandLine = await readFile(`/proc/${worker}/cmdline`, 'utf8');
       expect(commandLine).toContain('worker.js');
       expect(commandLine).not.toContain('postgres:');
@@ -247,7 +249,9 @@ describeOnLinux('several workers', () => {
   });
 
   it('ignore the signals that systemd and terminals send to every process', async () => {
-    for (const worker of await childrenOf(service.pid)) {
+    const workers = await childrenOf(service.pid);
+    expect(workers).toHaveLength(2);
+    for (const worker of workers) {
       for (const signal of SIGNALS) process.kill(worker, signal);
     }
     for (const socket of sockets) await expect(scrape(socket)).resolves.not.toEqual([]);

@@ -6,7 +6,7 @@ declare const importByNode: (name: string) => Promise<object>;
 /** They start a service, a command or a database as soon as they are imported. */
 const ENTRY_POINTS = ['main.ts', 'cli.ts', 'cluster/worker.ts', 'database/data-source.ts'];
 
-/** Tests get the built modules, the ones that operators run, wherever they import one of `src/`. */
+/** All but unit tests get the built modules, the ones that operators run, wherever they import one of `src/`. */
 const root = new URL('../../../', import.meta.url);
 const sources = globSync('**/*.ts', { cwd: new URL('src', root), exclude: ['**/*.spec.ts'] });
 for (const source of sources.filter((file) => !ENTRY_POINTS.includes(file))) {

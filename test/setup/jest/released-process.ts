@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import { readProcessState, untilReleased, type ProcessState } from './process-state.js';
 
-/** After the last hook of a test file, its process holds no more than before the first one. */
+// After the last hook of a test file, its process holds no more than before the first one.
 let before: ProcessState;
 beforeAll(async () => {
   before = await readProcessState();

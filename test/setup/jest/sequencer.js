@@ -1,11 +1,11 @@
 import TestSequencer from '@jest/test-sequencer';
 
-/** So many test files that wait for processes and databases leave no processor idle while one of Jest's workers runs unit tests. */
+/** One fewer than Jest has workers: the last one begins with the unit tests. */
 const AT_ONCE = 3;
 
 /**
- * The longest tests come first, as in Jest's own order, but then the unit tests, which never wait. Otherwise all tests that wait
- * would run at the same time.
+ * The longest tests come first, as in Jest's own order, and then the unit tests. The longest ones wait for processes and
+ * databases most of the time: if all of them ran at the same time, the processors would be idle.
  */
 export default class WaitingAndComputingTests extends TestSequencer {
   async sort(tests) {

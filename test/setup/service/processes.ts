@@ -11,7 +11,7 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** @returns the processes that the first thread of a process started and that still run; none on a system without /proc */
+/** @returns the processes that the first thread of a process started and that still run; none if the system does not list them */
 export async function childrenOf(parent: number): Promise<number[]> {
   const file = `/proc/${parent}/task/${parent}/children`;
   const children = await readFile(file, 'utf8').catch(() => '');
