@@ -116,6 +116,13 @@ async function start(env: Record<string, string> = {}): Promise<Service> {
   return { command, pid: command.process.pid!, url, port: Number(new URL(url).port) };
 }
 
+/** @returns the processes of both workers */
+async function workersOf({ pid }: Service): Promise<[number, number]> {
+  const workers = await childrenOf(pid);
+  expect(workers).toHaveLength(2);
+  return workers as [number, number];
+}
+
 let serial = 0;
 
 /** Opens connections until both workers have one, and returns one of each. */
@@ -218,9 +225,7 @@ describeOnLinux('several workers', () => {
   });
 
   it('have none of their settings in their command line, which everybody on the machine can read', async () => {
-    const workers = await childrenOf(service.pid);
-    expect(workers).toHaveLength(2);
-    for (const worker of workers) {
+    for (const worker of await workersOf(service)) {
       const commandLine = await readFile(`/proc/${worker}/cmdline`, 'utf8');
       expect(commandLine).toContain('worker.js');
       expect(commandLine).not.toContain('postgres:');
@@ -237,21 +242,19 @@ describeOnLinux('several workers', () => {
   });
 
   it('show their metrics while one hangs and while the database is away', async () => {
-    const [victim] = await childrenOf(service.pid);
-    process.kill(victim!, 'SIGSTOP');
+    const [victim] = await workersOf(service);
+    process.kill(victim, 'SIGSTOP');
     proxy.cut();
     const scrapes = sockets.map((socket) => scrape(socket));
     const metrics = await Promise.any(scrapes);
-    process.kill(victim!, 'SIGCONT');
+    process.kill(victim, 'SIGCONT');
     proxy.restore();
     expect(metrics).toEqual(expect.arrayContaining(counted));
     await Promise.all(scrapes);
   });
 
   it('ignore the signals that systemd and terminals send to every process', async () => {
-    const workers = await childrenOf(service.pid);
-    expect(workers).toHaveLength(2);
-    for (const worker of workers) {
+    for (const worker of await workersOf(service)) {
       for (const signal of SIGNALS) process.kill(worker, signal);
     }
     for (const socket of sockets) await expect(scrape(socket)).resolves.not.toEqual([]);
@@ -260,8 +263,8 @@ describeOnLinux('several workers', () => {
   });
 
   it('are replaced when they die, and no counter falls', async () => {
-    const [victim] = await childrenOf(service.pid);
-    process.kill(victim!, 'SIGKILL');
+    const [victim] = await workersOf(service);
+    process.kill(victim, 'SIGKILL');
     const [, number] = await service.command.waitFor(
       /"level":50.*Worker (\d) ended \(SIGKILL\); it is replaced in 100 ms/,
     );
@@ -277,7 +280,7 @@ describeOnLinux('several workers', () => {
 
   it('are replaced after a longer delay when they cannot start, log why, and recover with the database', async () => {
     proxy.cut();
-    for (const worker of await childrenOf(service.pid)) process.kill(worker, 'SIGKILL');
+    for (const worker of await workersOf(service)) process.kill(worker, 'SIGKILL');
     await service.command.waitFor(/Worker \d ended \(exit code 1\): .+; it is replaced in 200 ms/);
     proxy.restore();
     await service.command.waitFor(/(listens again[^]*){3}/);
@@ -289,7 +292,7 @@ describeOnLinux('several workers', () => {
     const load = startLoad(() => service.url, token);
     await load.progress(200);
     await begin(sockets);
-    const workers = await childrenOf(service.pid);
+    const workers = await workersOf(service);
     for (const pid of [...workers, service.pid]) process.kill(pid, 'SIGINT');
     await refusesConnections(service.port);
     await expectFinished(sockets);
@@ -316,7 +319,7 @@ describeOnLinux('several workers whose time the test holds', () => {
   it('send their metrics to the primary once a second', async () => {
     const sockets = await connectToBoth(service);
     expect(await post(service.url, '{"id":3000,"name":"a"}')).toBe(200);
-    const workers = await childrenOf(service.pid);
+    const workers = await workersOf(service);
     const passSecond = () => workers.forEach((worker) => process.kill(worker, 'SIGUSR2'));
     passSecond();
     for (const socket of sockets) {
@@ -328,7 +331,7 @@ describeOnLinux('several workers whose time the test holds', () => {
   });
 
   it('refuse scrapes when the primary does not respond in time, and not when it responds again', async () => {
-    const workers = await childrenOf(service.pid);
+    const workers = await workersOf(service);
     const sockets = await connectToBoth(service);
     process.kill(service.pid, 'SIGSTOP');
     for (const socket of sockets) socket.write(METRICS);
@@ -343,10 +346,10 @@ describeOnLinux('several workers whose time the test holds', () => {
   });
 
   it('are killed when one of them hangs beyond all timeouts', async () => {
-    const workers = await childrenOf(service.pid);
-    process.kill(workers[0]!, 'SIGSTOP');
+    const workers = await workersOf(service);
+    process.kill(workers[0], 'SIGSTOP');
     service.command.process.kill('SIGTERM');
-    await until(() => !isRunning(workers[1]!));
+    await until(() => !isRunning(workers[1]));
     expect(workers.filter(isRunning)).toEqual([workers[0]]);
     service.command.process.kill('SIGUSR2');
     await service.command.waitFor(/Workers that did not stop in time are killed/);
@@ -397,9 +400,9 @@ describeOnLinux('several workers that stop', () => {
       expect(await readResponses(socket)).toMatchObject([{ status: 503 }]);
     }
     expect(await post(service.url, '{"id":2000,"name":"a"}')).toBe(200);
-    const [victim] = await childrenOf(service.pid);
-    process.kill(victim!, 'SIGKILL');
-    await until(() => !isRunning(victim!));
+    const [victim] = await workersOf(service);
+    process.kill(victim, 'SIGKILL');
+    await until(() => !isRunning(victim));
     service.command.process.kill('SIGINT');
     // Waits for the end of the output, which the workers hold open, too.
     expect(await service.command.exit()).toBe(1);
