@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { readFileSync } from 'node:fs';
 import { settings } from './config.js';
-import { problemsOfEnvironment, problemsOfFile } from './unknown-settings.js';
+import { FAMILIES, problemsOfEnvironment, problemsOfFile } from './unknown-settings.js';
 
 const SETTINGS = [
   'PORT',
@@ -76,7 +76,8 @@ it('accepts in a file what libraries and Docker Compose read', () => {
   const names = [...compose.matchAll(/\$\{(\w+)/g)].map(([, name]) => name!);
   expect(parse(compose)).toHaveProperty('services');
   expect(names).toContain('POSTGRES_PASSWORD');
-  expect(problemsOfFile('.env', names, Object.keys(settings.shape))).toEqual([]);
+  const others = FAMILIES.flatMap((family) => family.names);
+  expect(problemsOfFile('.env', [...names, ...others], Object.keys(settings.shape))).toEqual([]);
 });
 
 it.each([
