@@ -385,6 +385,7 @@ it('reads the embedded database, also beside a service that runs on it, whose lo
     expect(lines).toHaveLength(1 + MANY + 1);
     expect(lines).toContain(`1,a${NO_MORE}`);
   } finally {
+    endAttempts();
     await end(service);
     await removeDataDir(dataDir);
   }
