@@ -11,6 +11,7 @@ import {
   jest,
 } from '@jest/globals';
 import { AUDIENCE, startIssuer, type Issuer } from '../../test/setup/http/issuer.js';
+import { holdTime } from '../../test/setup/time/held-timers.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { JwtVerifier } from './jwt-verifier.js';
 
@@ -35,17 +36,7 @@ describe('a token of an identity provider', () => {
   });
   beforeEach(() => {
     verifier = new JwtVerifier({ issuer: issuer.url, audience: AUDIENCE });
-    jest.useFakeTimers({
-      now: NOW * 1000,
-      doNotFake: [
-        'nextTick',
-        'performance',
-        'queueMicrotask',
-        'setImmediate',
-        'setInterval',
-        'setTimeout',
-      ],
-    });
+    holdTime(NOW * 1000);
   });
   afterEach(() => void jest.useRealTimers());
   afterAll(() => issuer.close());
