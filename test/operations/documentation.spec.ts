@@ -16,8 +16,9 @@ const textOf = (file: string) => readFileSync(file, 'utf8');
 
 /** The text of the cells, row by row, of the first table below a heading. */
 function tableBelow(file: string, heading: string): string[][] {
-  const rows = textOf(file)
-    .split(`\n## ${heading}\n`)[1]!
+  const part = textOf(file).split(`\n## ${heading}\n`)[1];
+  if (part === undefined) throw new Error(`${file} has no heading "## ${heading}".`);
+  const rows = part
     .split('\n## ')[0]!
     .split('\n')
     .filter((line) => line.startsWith('|'));
