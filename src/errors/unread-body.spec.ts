@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import {
-  CHUNKED,
-  requestBytes,
-  startReceiver,
-  type Receiver,
-} from '../../test/setup/http/receiver.js';
+import { CHUNKED, LAST_CHUNK } from '../../test/setup/http/raw-http.js';
+import { requestBytes, startReceiver, type Receiver } from '../../test/setup/http/receiver.js';
 import { sendError } from './send-error.js';
 import { overloaded } from './service-error.js';
 
@@ -48,7 +44,7 @@ describe('the error for a request whose body was not read', () => {
   });
 
   it('keeps the connection for a body of any length that has arrived', async () => {
-    const { request, response, client } = await receiver.send(requestBytes([CHUNKED], '0\r\n\r\n'));
+    const { request, response, client } = await receiver.send(requestBytes([CHUNKED], LAST_CHUNK));
     for await (const _piece of request);
     sendError(request, response, overloaded());
     client.destroy();

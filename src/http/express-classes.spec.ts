@@ -4,7 +4,13 @@ import express, { type Request, type Response } from 'express';
 import { describe, expect, it } from '@jest/globals';
 import { openServer } from '../../test/setup/http/open-server.js';
 import { useResources } from '../../test/setup/jest/resources.js';
-import { openConnection, readUnchecked, sendRaw } from '../../test/setup/http/raw-http.js';
+import {
+  CHUNKED,
+  chunked,
+  openConnection,
+  readUnchecked,
+  sendRaw,
+} from '../../test/setup/http/raw-http.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { until } from '../../test/setup/time/until.js';
 import { classesOf } from './express-classes.js';
@@ -14,8 +20,8 @@ const resources = useResources();
 describe('the chunks of a body', () => {
   const sizes = [...Array<number>(5000).fill(1), 4096, 3, 4095, 1, 2000, 2096, 2097, 5000, 7];
   const chunks = sizes.map((size, i) => String.fromCharCode(97 + (i % 26)).repeat(size));
-  const encoded = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`);
-  const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+  const encoded = chunks.map((chunk) => chunked([chunk]));
+  const head = `POST / HTTP/1.1\r\nHost: x\r\n${CHUNKED}\r\n\r\n`;
 
   /** Sends the head of a request. */
   async function startRequest() {

@@ -4,10 +4,8 @@ import { ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { ValidateBy } from 'class-validator';
 import { Registry } from 'prom-client';
+import { CHUNKED, chunked, LAST_CHUNK } from '../../test/setup/http/raw-http.js';
 import {
-  CHUNKED,
-  chunked,
-  LAST_CHUNK,
   requestBytes,
   startReceiver,
   type Exchange,

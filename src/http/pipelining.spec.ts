@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { get, holdRequests } from '../../test/http/held-requests.js';
 import { useResources } from '../../test/setup/jest/resources.js';
-import { readUnchecked } from '../../test/setup/http/raw-http.js';
+import { CHUNKED, readUnchecked } from '../../test/setup/http/raw-http.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { connectionOf } from './pipelining.js';
 
@@ -169,7 +169,7 @@ describe('the requests of all connections that wait may take 16 MiB', () => {
   });
 
   it.each([
-    ['of chunks', 'Transfer-Encoding: chunked'],
+    ['of chunks', CHUNKED],
     ['of more than that', 'Content-Length: 1000000'],
   ])('a body %s counts as the 64 KiB that Node reads of it', async (_, field) => {
     await fill(253);

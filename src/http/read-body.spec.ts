@@ -1,10 +1,8 @@
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { CHUNKED, chunked, LAST_CHUNK } from '../../test/setup/http/raw-http.js';
 import {
-  CHUNKED,
-  chunked,
-  LAST_CHUNK,
   requestBytes,
   startReceiver,
   type Exchange,

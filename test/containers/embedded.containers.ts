@@ -88,7 +88,7 @@ describe('its plants stay', () => {
     const volume = ['--volume', await makeVolume()];
     const killed = run(volume);
     const url = await killed.url();
-    const load = startLoad(() => url, await printedToken(killed));
+    const load = startLoad(resources, () => url, await printedToken(killed));
     await load.progress(1000);
     await killed.signal('SIGKILL');
     await killed.output.exit();
@@ -105,7 +105,7 @@ describe('its plants stay', () => {
 it('starts for the first time, and serves 64 connections, with 384 MB of memory, read-only and without a volume', async () => {
   const container = run([...RESTRICTED, '--memory=384m', '--memory-swap=384m']);
   const url = await container.url();
-  const load = startLoad(() => url, await printedToken(container), 64);
+  const load = startLoad(resources, () => url, await printedToken(container), 64);
   await load.progress(3000);
   await stop(container);
   await load.stop();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { openConnection, readResponses, sendRaw } from '../setup/http/raw-http.js';
+import { CHUNKED, openConnection, readResponses, sendRaw } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 describe('the checks come in order', () => {
@@ -74,7 +74,7 @@ describe('the checks come in order', () => {
   it('the service closes the connection if a body continues without end after the response', async () => {
     const socket = await openConnection(service.port);
     socket.on('error', () => undefined);
-    socket.write(request('/plants', undefined, [JSON_TYPE, 'Transfer-Encoding: chunked']));
+    socket.write(request('/plants', undefined, [JSON_TYPE, CHUNKED]));
     await readResponses(socket, 1);
     socket.resume();
     const closed = new Promise((resolve) => socket.once('close', resolve));

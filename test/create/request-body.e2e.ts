@@ -3,14 +3,21 @@ import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import type { ServiceError } from '../../src/errors/service-error.js';
 import type * as ExactJson from '../../src/http/exact-json.js';
 import type * as MediaType from '../../src/http/media-type.js';
-import { openConnection, plantHead, readResponses, sendRaw } from '../setup/http/raw-http.js';
+import {
+  CHUNKED,
+  chunked,
+  LAST_CHUNK,
+  openConnection,
+  plantHead,
+  readResponses,
+  sendRaw,
+} from '../setup/http/raw-http.js';
 import { useResources } from '../setup/jest/resources.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { runInThread } from '../setup/service/thread.js';
 
 const PLANT = '{"id":1,"name":"a"}';
-const CHUNKED_JSON = ['Content-Type: application/json', 'Transfer-Encoding: chunked'];
-const LAST_CHUNK = '0\r\n\r\n';
+const CHUNKED_JSON = ['Content-Type: application/json', CHUNKED];
 
 describe('the request body', () => {
   let service: TestService;
@@ -105,9 +112,7 @@ describe('the request body', () => {
 
   describe('that has arrived in pieces before it is read', () => {
     const request = (pieces: string[], token?: string) =>
-      head(CHUNKED_JSON, token) +
-      pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('') +
-      LAST_CHUNK;
+      head(CHUNKED_JSON, token) + chunked(pieces) + LAST_CHUNK;
 
     const refused = (error: number) => ({
       status: 400,

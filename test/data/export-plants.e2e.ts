@@ -1,19 +1,10 @@
-import {
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  readlink,
-  rm,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
 import { postPlant } from '../setup/http/post-plant.js';
-import { attempt, endAttempts } from '../setup/service/attempts.js';
+import { temporaryFolder, useResources } from '../setup/jest/resources.js';
+import { attempt } from '../setup/service/attempts.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
 import { NODE, ROOT, runProgram } from '../setup/service/command.js';
@@ -53,6 +44,8 @@ const HEADER = PLANT_FIELDS.join();
 /** The ends of lines of plants that have a name alone. */
 const NO_MORE = ','.repeat(OPTIONAL_FIELDS.length);
 
+const resources = useResources();
+
 describe('plants export', () => {
   let service: TestService;
   let folder: string;
@@ -61,15 +54,10 @@ describe('plants export', () => {
     service = await startService();
   });
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'plant-store-export-'));
-  });
-  afterEach(async () => {
-    // The transaction of an export that still runs would lock the table.
-    endAttempts();
-    service.proxy.restore();
-    await rm(folder, { recursive: true });
     await service.database.query('TRUNCATE plants');
+    folder = await temporaryFolder(resources);
   });
+  afterEach(() => service.proxy.restore());
   afterAll(() => service.close());
 
   it('makes no database: a mistyped DATA_DIR is an error, and not an empty backup', async () => {
@@ -89,7 +77,7 @@ describe('plants export', () => {
   const exportTo = (args: string[], surroundings: Surroundings = {}) =>
     runInProcess(['plants', 'export', ...args], environment(), surroundings);
   const start = (args: string[], env = {}) =>
-    attempt(['dist/cli.js', 'plants', 'export', ...args], { ...environment(), ...env });
+    attempt(resources, ['dist/cli.js', 'plants', 'export', ...args], { ...environment(), ...env });
   const load = (file: string) =>
     runInProcess(['plants', 'load', '--url', service.url, file], {
       PLANT_STORE_TOKEN: service.token,
@@ -355,38 +343,34 @@ describe('plants export', () => {
 it('reads the embedded database, also beside a service that runs on it, whose log it does not disturb', async () => {
   const dataDir = await makeDataDir();
   const settings = { DATA_DIR: dataDir };
+  resources.defer(() => removeDataDir(dataDir));
   const service = runService(settings);
-  try {
-    const url = await urlOf(service);
-    const token = (await service.waitFor(/Bearer (plantstore_\w+)/))[1]!;
-    expect(await runInProcess(['plants', 'export'], settings)).toMatchObject({
-      exitCode: 0,
-      stdout: `${HEADER}\n`,
-    });
-    expect((await postPlant(url, token, 1)).status).toBe(200);
-    const socket = encodeURIComponent(join(dataDir, 'postgres'));
-    const rows = `SELECT i, repeat('a', 1000) FROM generate_series(2, ${MANY}) AS i`;
-    await queryOnce(
-      `postgres://postgres@/postgres?host=${socket}`,
-      `INSERT INTO plants (id, name) ${rows}`,
-    );
-    // The reader ends before the export, whose connection is then lost.
-    const shell = ['-c', `${CLI} plants export | head -n 2`];
-    const pipe = runProgram('/bin/bash', shell, settings);
-    expect(await pipe.exit()).toBe(0);
-    expect(pipe.stdout).toBe(`${HEADER}\n1,a${NO_MORE}\n`);
-    service.process.kill('SIGTERM');
-    expect(await service.exit()).toBe(0);
-    expect(service.stdout + service.stderr).not.toContain('The embedded Postgres: ');
-    // This one starts and ends the database itself, and its process must end, too.
-    const alone = attempt(['dist/cli.js', 'plants', 'export'], settings);
-    expect(await alone.exit()).toBe(0);
-    const lines = alone.stdout.split('\n');
-    expect(lines).toHaveLength(1 + MANY + 1);
-    expect(lines).toContain(`1,a${NO_MORE}`);
-  } finally {
-    endAttempts();
-    await end(service);
-    await removeDataDir(dataDir);
-  }
+  resources.defer(() => end(service));
+  const url = await urlOf(service);
+  const token = (await service.waitFor(/Bearer (plantstore_\w+)/))[1]!;
+  expect(await runInProcess(['plants', 'export'], settings)).toMatchObject({
+    exitCode: 0,
+    stdout: `${HEADER}\n`,
+  });
+  expect((await postPlant(url, token, 1)).status).toBe(200);
+  const socket = encodeURIComponent(join(dataDir, 'postgres'));
+  const rows = `SELECT i, repeat('a', 1000) FROM generate_series(2, ${MANY}) AS i`;
+  await queryOnce(
+    `postgres://postgres@/postgres?host=${socket}`,
+    `INSERT INTO plants (id, name) ${rows}`,
+  );
+  // The reader ends before the export, whose connection is then lost.
+  const shell = ['-c', `${CLI} plants export | head -n 2`];
+  const pipe = runProgram('/bin/bash', shell, settings);
+  expect(await pipe.exit()).toBe(0);
+  expect(pipe.stdout).toBe(`${HEADER}\n1,a${NO_MORE}\n`);
+  service.process.kill('SIGTERM');
+  expect(await service.exit()).toBe(0);
+  expect(service.stdout + service.stderr).not.toContain('The embedded Postgres: ');
+  // This one starts and ends the database itself, and its process must end, too.
+  const alone = attempt(resources, ['dist/cli.js', 'plants', 'export'], settings);
+  expect(await alone.exit()).toBe(0);
+  const lines = alone.stdout.split('\n');
+  expect(lines).toHaveLength(1 + MANY + 1);
+  expect(lines).toContain(`1,a${NO_MORE}`);
 });

@@ -1,16 +1,7 @@
-import {
-  mkdtemp,
-  readdir,
-  readFile,
-  readlink,
-  rm,
-  symlink,
-  truncate,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, readlink, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { temporaryFolder, useResources } from '../setup/jest/resources.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
 import { runBefore, runCommand } from '../setup/service/command.js';
 import { holdClock } from '../setup/time/clock.js';
@@ -56,6 +47,8 @@ async function readPlants(file: string): Promise<StoredPlant[]> {
     .sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
 }
 
+const resources = useResources();
+
 describe('plants load', () => {
   let service: TestService;
   let gateway: Gateway;
@@ -70,14 +63,13 @@ describe('plants load', () => {
   });
   beforeEach(async () => {
     gateway = await startGateway(service.url);
-    folder = await mkdtemp(join(tmpdir(), 'plant-store-load-'));
+    folder = await temporaryFolder(resources);
   });
   afterEach(async () => {
     service.proxy.restore();
     // After a test that failed, it may still wait for the database.
     await loading;
     await gateway.close();
-    await rm(folder, { recursive: true });
     await service.database.query('TRUNCATE plants');
   });
   afterAll(() => service.close());
@@ -590,16 +582,14 @@ describe('plants load at a service that accepts few requests', () => {
     const service = await startService({ MAX_PENDING_REQUESTS: '8' });
     const gateway = await startGateway(service.url);
     const restoreTimers = endTimersAtOnce(RETRY_AFTER_MS);
-    const folder = await mkdtemp(join(tmpdir(), 'plant-store-load-'));
     try {
-      const file = await writeSomeLines(folder);
+      const file = await writeSomeLines(await temporaryFolder(resources));
       const result = await runInProcess(['plants', 'load', '--url', gateway.url, file], {
         PLANT_STORE_TOKEN: service.token,
       });
       expect(result).toMatchObject({ exitCode: 0 });
       expect(await service.storedPlants()).toEqual(await readPlants(file));
     } finally {
-      await rm(folder, { recursive: true });
       restoreTimers();
       await gateway.close();
       await service.close();

@@ -15,6 +15,7 @@ import { runCommand } from '../setup/service/command.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { contradictions, send, type Sent } from '../setup/model/history.js';
 import { startLoad } from '../setup/model/load.js';
+import { useResources } from '../setup/jest/resources.js';
 import { generator, printedSeed } from '../setup/model/random.js';
 import { until } from '../setup/time/until.js';
 
@@ -29,6 +30,8 @@ const onCitus = missing === undefined ? describe : describe.skip;
 /** Only servers of its own may be killed. */
 const itKills = isForeign ? it.skip : it;
 if (isForeign) process.stderr.write('NOT RUN: the kills, because the cluster is not our own.\n');
+
+const resources = useResources();
 
 onCitus('plants on Citus', () => {
   let cluster: CitusCluster;
@@ -291,7 +294,7 @@ onCitus('plants on Citus', () => {
       async () => {
         const { coordinator } = cluster.servers!;
         let turn = 0;
-        const load = startLoad(() => services[turn++ % 2]!.url, token);
+        const load = startLoad(resources, () => services[turn++ % 2]!.url, token);
         await load.progress(200);
         await coordinator.kill();
         expect(await send(services[0], token, { id: 1, name: 'a' })).toMatchObject({

@@ -1,13 +1,14 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { attempt, endAttempts } from '../setup/service/attempts.js';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { useResources } from '../setup/jest/resources.js';
+import { attempt } from '../setup/service/attempts.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
 
+const resources = useResources();
 let server: PostgresServer;
 
 beforeAll(async () => {
   server = await startPostgresServer();
 });
-afterEach(endAttempts);
 afterAll(() => server.close());
 
 it.each(['LATIN1', 'SQL_ASCII'])(
@@ -19,7 +20,7 @@ it.each(['LATIN1', 'SQL_ASCII'])(
     );
     const url = server.url.replace('plants_test', name);
     for (const args of [['dist/main.js'], ['dist/cli.js', 'migrate']]) {
-      const start = attempt(args, { DATABASE_URL: url, PORT: '0' });
+      const start = attempt(resources, args, { DATABASE_URL: url, PORT: '0' });
       expect(await start.exit()).toBe(1);
       expect(start.stderr).toContain(
         `The database at 127.0.0.1:${server.port}/${name} cannot be used: it uses the encoding ${encoding}. Create it with ENCODING 'UTF8'.`,

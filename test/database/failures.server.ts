@@ -1,15 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { postPlant } from '../setup/http/post-plant.js';
 import { startOn, stop, stopUnderLoad, type BuiltService } from '../setup/service/built-service.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
-import { startLoad, stopLoads } from '../setup/model/load.js';
+import { startLoad } from '../setup/model/load.js';
+import { useResources } from '../setup/jest/resources.js';
 import { metricAt } from '../setup/service/metrics.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
 import { createToken } from '../setup/service/tokens.js';
 import { until } from '../setup/time/until.js';
 
-afterEach(stopLoads);
+const resources = useResources();
 
 describe('a service on a server that fails', () => {
   let server: PostgresServer;
@@ -39,7 +40,7 @@ describe('a service on a server that fails', () => {
   }
 
   it('killed under load: 503, recovery by itself, and no acknowledged plant is missing', async () => {
-    const load = startLoad(() => service.url, token);
+    const load = startLoad(resources, () => service.url, token);
     for (let round = 0; round < 3; round++) {
       await load.progress(300);
       await server.kill();
@@ -53,7 +54,7 @@ describe('a service on a server that fails', () => {
   });
 
   it('frozen under load: 503, recovery by itself, and no acknowledged plant is missing', async () => {
-    const load = startLoad(() => service.url, token);
+    const load = startLoad(resources, () => service.url, token);
     await load.progress(300);
     await server.freeze();
     expect((await post()).status).toBe(503);

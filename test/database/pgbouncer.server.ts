@@ -1,15 +1,16 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { postPlant } from '../setup/http/post-plant.js';
 import { startOn, stop } from '../setup/service/built-service.js';
 import { createToken } from '../setup/service/tokens.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { startLoad, stopLoads } from '../setup/model/load.js';
+import { startLoad } from '../setup/model/load.js';
+import { useResources } from '../setup/jest/resources.js';
 import { startPgBouncer } from './pgbouncer.js';
 import { startPostgresServer } from '../setup/database/postgres-server.js';
 import { until } from '../setup/time/until.js';
 
-afterEach(stopLoads);
+const resources = useResources();
 
 describe('behind PgBouncer in transaction mode', () => {
   it('migrations, tokens, plants and their export work', async () => {
@@ -19,7 +20,7 @@ describe('behind PgBouncer in transaction mode', () => {
       const services = await Promise.all([startOn(bouncer.url), startOn(bouncer.url)]);
       const token = await createToken(bouncer.url);
       let turn = 0;
-      const load = startLoad(() => services[turn++ % services.length]!.url, token);
+      const load = startLoad(resources, () => services[turn++ % services.length]!.url, token);
       await load.progress(500);
       await load.stop();
       expect(load.failures).toEqual(new Map());

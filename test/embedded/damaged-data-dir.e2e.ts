@@ -17,7 +17,8 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { archiveIn, findPostgresPackage } from '../../src/database/embedded/postgres-package.js';
 import { mountSmallDisk, type SmallDisk } from '../setup/service/disk.js';
-import { attempt, attemptProgram, endAttempts, reasonOf } from '../setup/service/attempts.js';
+import { useResources } from '../setup/jest/resources.js';
+import { attempt, attemptProgram, reasonOf } from '../setup/service/attempts.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { NODE, ROOT } from '../setup/service/command.js';
 import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
@@ -26,7 +27,7 @@ const CLI = 'dist/cli.js';
 
 const run = promisify(execFile);
 
-afterEach(endAttempts);
+const resources = useResources();
 
 describe('a data folder that cannot be used', () => {
   let original: string;
@@ -143,7 +144,7 @@ describe('a data folder that cannot be used', () => {
   const startAsAnotherUser = (dataDir: string, ...words: string[]) => {
     const [program, ...args] = [...asAnotherUser, ...NODE, join(ROOT, CLI), ...words];
     // Coverage is off, because the other user cannot write to its folder.
-    return attemptProgram(program!, args, { DATA_DIR: dataDir, NODE_V8_COVERAGE: '' });
+    return attemptProgram(resources, program!, args, { DATA_DIR: dataDir, NODE_V8_COVERAGE: '' });
   };
 
   it('a data folder that this user cannot write: the message names it', async () => {
@@ -245,7 +246,7 @@ describe('a data folder that cannot be used', () => {
   it('programs that are missing are named with their packages, before anything is made', async () => {
     const path = join(dataDir, 'new');
     const PATH = await makePath('tar', 'gzip', 'flock', 'setpriv');
-    const command = attempt([CLI, 'migrate'], { DATA_DIR: path, PATH });
+    const command = attempt(resources, [CLI, 'migrate'], { DATA_DIR: path, PATH });
     expect(await command.exit()).toBe(1);
     expect(reasonOf(command)).toBe(
       `The embedded Postgres needs tar (package tar), gzip (package gzip), flock (package util-linux)${user === 0 ? ', setpriv (package util-linux)' : ''}. Install that, or set DATABASE_URL to a Postgres server.\n`,
@@ -257,7 +258,7 @@ describe('a data folder that cannot be used', () => {
     const PATH = await makePath('flock');
     const text = '#!/bin/sh\necho "flock: 9: No locks available" >&2\nexit 71\n';
     await writeFile(join(PATH, 'flock'), text, { mode: 0o755 });
-    const command = attempt([CLI, 'migrate'], { DATA_DIR: dataDir, PATH });
+    const command = attempt(resources, [CLI, 'migrate'], { DATA_DIR: dataDir, PATH });
     expect(await command.exit()).toBe(1);
     expect(reasonOf(command)).toBe(
       `${cannotRun(join(dataDir, 'postgres'), 'flock: 9: No locks available')}\n`,
@@ -267,7 +268,10 @@ describe('a data folder that cannot be used', () => {
   itAsRoot('root may lack the rights to give a folder away if that is done', async () => {
     expect(await runInProcess(['migrate'], { DATA_DIR: dataDir })).toMatchObject({ exitCode: 0 });
     const command = ['--bounding-set=-chown,-fowner', ...NODE, join(ROOT, CLI), 'migrate'];
-    const migrate = attemptProgram('setpriv', command, { DATA_DIR: dataDir, NODE_V8_COVERAGE: '' });
+    const migrate = attemptProgram(resources, 'setpriv', command, {
+      DATA_DIR: dataDir,
+      NODE_V8_COVERAGE: '',
+    });
     expect(await migrate.exit()).toBe(0);
   });
 
@@ -294,6 +298,7 @@ describe('a data folder that cannot be used', () => {
 
   itAsRoot('root may not give the database to another user: the message says so', async () => {
     const service = attemptProgram(
+      resources,
       'setpriv',
       ['--bounding-set=-chown', ...NODE, join(ROOT, CLI), 'migrate'],
       { DATA_DIR: dataDir, NODE_V8_COVERAGE: '' },
@@ -311,7 +316,10 @@ describe('a data folder that cannot be used', () => {
       const path = join(dataDir, 'new');
       const [program, ...args] = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'] as const;
       const command = [...args, ...NODE, join(ROOT, CLI), 'migrate'];
-      const service = attemptProgram(program, command, { DATA_DIR: path, NODE_V8_COVERAGE: '' });
+      const service = attemptProgram(resources, program, command, {
+        DATA_DIR: path,
+        NODE_V8_COVERAGE: '',
+      });
       expect(await service.exit()).toBe(1);
       expect(reasonOf(service)).toMatch(
         /^The embedded Postgres does not run as root, and root may not change the user here \(setpriv: .+\)\. Start as an ordinary user, or set DATABASE_URL to a Postgres server\.\n$/,

@@ -1,7 +1,7 @@
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { temporaryFolder, useResources } from '../setup/jest/resources.js';
 import { ROOT, runProgram } from '../setup/service/command.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
@@ -15,6 +15,7 @@ describe('the generated clients of docs/generated-clients.md', () => {
   let guide: string;
   let installed: Record<string, string>;
   let folder: string;
+  const resources = useResources();
 
   beforeAll(async () => {
     service = await startService();
@@ -24,14 +25,13 @@ describe('the generated clients of docs/generated-clients.md', () => {
   });
   beforeEach(async () => {
     await service.database.query('TRUNCATE plants');
-    folder = await mkdtemp(join(tmpdir(), 'plant-store-generated-'));
+    folder = await temporaryFolder(resources);
     await symlink(MODULES, join(folder, 'node_modules'));
     await cp(join(ROOT, 'openapi.json'), join(folder, 'openapi.json'));
     await writeFile(join(folder, 'package.json'), '{"type":"module"}');
     await writeFile(join(folder, 'exact-id.ts'), codeIn(guide, 'ts exact-id.ts'));
     await writeFile(join(folder, 'tsconfig.json'), codeIn(guide, 'json tsconfig.json'));
   });
-  afterEach(() => rm(folder, { recursive: true }));
   afterAll(() => service.close());
 
   /** The first code block of a kind in a text. */

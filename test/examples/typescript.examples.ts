@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
+import { temporaryFolder, useResources } from '../setup/jest/resources.js';
 import { ROOT } from '../setup/service/command.js';
 import { describeSample, example } from './sample.js';
 
@@ -29,8 +29,10 @@ describeSample('store-plant.ts', {
   command: (folder) => [process.execPath, join(folder, 'store-plant.ts')],
 });
 
+const resources = useResources();
+
 it('store-plant.ts fits the types of the document, and with a number as its id it would not', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'plant-store-client-'));
+  const folder = await temporaryFolder(resources);
   await prepare(folder);
   const sample = await readFile(example('store-plant.ts'), 'utf8');
   const rounded = sample
@@ -45,5 +47,4 @@ it('store-plant.ts fits the types of the document, and with a number as its id i
   });
   // Rejected, with the messages of the compiler, if it finds an error.
   expect(await check).toEqual({ stdout: '', stderr: '' });
-  await rm(folder, { recursive: true });
 });

@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { temporaryFolder, useResources } from '../setup/jest/resources.js';
 import { CannotRunError, runToExitCode, type Surroundings } from './exit-code.js';
 import { requirePackages } from './packages.js';
 
 let out: string;
+const resources = useResources();
 beforeEach(async () => {
-  out = join(await mkdtemp(join(tmpdir(), 'plant-store-exit-code-')), 'report.json');
+  out = join(await temporaryFolder(resources), 'report.json');
 });
-afterEach(() => rm(join(out, '..'), { recursive: true }));
 
 /** @returns a run that leaves a log, and where its folder was */
 function logged(result: () => boolean): [(s: Surroundings) => Promise<boolean>, () => string] {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { untilIdle } from '../setup/service/clean-state.js';
-import { openConnection, plantHead } from '../setup/http/raw-http.js';
+import { CHUNKED, chunked, openConnection, plantHead } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 
@@ -23,7 +23,7 @@ async function counted(status: number): Promise<number> {
 
 it.each([
   ['Content-Length: 22', '{"id":1,"name":"a"'],
-  ['Transfer-Encoding: chunked', '13\r\n{"id":1,"name":"a"}\r\n'],
+  [CHUNKED, chunked(['{"id":1,"name":"a"}'])],
 ])(
   'a body with %s that is cut off by a reset is not stored, and counts as 499',
   async (line, part) => {

@@ -6,6 +6,9 @@ import { generateAccessToken } from '../../src/auth/access-token.js';
 import type { ServiceError } from '../../src/errors/service-error.js';
 import type * as RefuseBadRequest from '../../src/http/refuse-bad-request.js';
 import {
+  CHUNKED,
+  chunked,
+  LAST_CHUNK,
   openConnection,
   plantHead,
   plantRequest,
@@ -108,7 +111,7 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
 
   it('a chunk extension that is too large is 40000, because it is no header field', async () => {
     const chunk = `1;${'x'.repeat(20_000)}\r\na\r\n`;
-    const response = await sendRaw(service.port, head(['Transfer-Encoding: chunked']) + chunk);
+    const response = await sendRaw(service.port, head([CHUNKED]) + chunk);
     expect(JSON.parse(response.body)).toMatchObject({ error: 40000 });
   });
 
@@ -116,8 +119,7 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
     const body = '{"id":12,"name":"a"}';
     const response = await sendRaw(
       service.port,
-      head(['Transfer-Encoding: gzip, chunked']) +
-        `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+      head(['Transfer-Encoding: gzip, chunked']) + chunked([body]) + LAST_CHUNK,
     );
     expect(response).toMatchObject({ status: 400, headers: { connection: 'close' } });
     expect(await service.storedPlants()).not.toContainEqual(expect.objectContaining({ id: '12' }));
@@ -161,7 +163,7 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
   );
 
   it.each([
-    ['whose chunks are broken', ['Transfer-Encoding: chunked'], 'zz\r\n'],
+    ['whose chunks are broken', [CHUNKED], 'zz\r\n'],
     ['whose body ends too early', ['Content-Length: 30'], '{"id":'],
   ])(
     'a request %s does not replace the responses to the requests before it',

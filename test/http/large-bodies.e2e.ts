@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { openConnection, plantHead } from '../setup/http/raw-http.js';
+import { CHUNKED, chunked, openConnection, plantHead } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 
@@ -32,11 +32,7 @@ describe('bodies in flight that take all the memory they may', () => {
 
   it.each([
     ['of a known length', `Content-Length: ${BODY_LIMIT}`, (text: string) => text],
-    [
-      'in chunks',
-      'Transfer-Encoding: chunked',
-      (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`,
-    ],
+    ['in chunks', CHUNKED, (text: string) => chunked([text])],
   ])(
     '%s leave no place for another one, however small, until one of them ends',
     async (_kind, line, pack) => {

@@ -1,27 +1,25 @@
 import { once } from 'node:events';
 import { getServers } from 'node:dns';
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { settings } from '../../src/config/config.js';
 import { startOn, stop, stopUnderLoad } from '../setup/service/built-service.js';
 import { createToken } from '../setup/service/tokens.js';
 import { expectDocumented } from '../setup/http/documented.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
-import { startLoad, stopLoads } from '../setup/model/load.js';
+import { startLoad } from '../setup/model/load.js';
 import { startNginx } from './nginx.js';
 import { openServer } from '../setup/http/open-server.js';
-import { useResources } from '../setup/jest/resources.js';
+import { temporaryFolder, useResources } from '../setup/jest/resources.js';
 import { findFreePorts } from '../setup/service/ports.js';
 import { startPostgresServer } from '../setup/database/postgres-server.js';
 import { openConnection, readUnchecked, type RawResponse } from '../setup/http/raw-http.js';
 
-afterEach(() => stopLoads());
 const resources = useResources();
 
 interface Proxy {
@@ -41,8 +39,7 @@ async function startProxy(
   edit = (config: string) => config,
   bodyLimit?: string,
 ): Promise<Proxy> {
-  const dir = await mkdtemp(join(tmpdir(), 'plant-store-proxy-'));
-  resources.defer(() => rm(dir, { recursive: true }));
+  const dir = await temporaryFolder(resources);
   const [port] = (await findFreePorts(1)) as [number];
   const servers = replicas.map((replica) => `server 127.0.0.1:${replica} max_fails=0;`).join(' ');
   const file = await readFile('deploy/proxy/nginx.conf', 'utf8');
@@ -90,7 +87,7 @@ it('behind the proxy of the Compose file, a rolling restart without a delay lose
     const start = (port: number) => startOn(server.url, { PORT: String(port) });
     const replicas = await Promise.all(ports.map(start));
     const { url } = await startProxy(ports);
-    const load = startLoad(() => url, token);
+    const load = startLoad(resources, () => url, token);
     for (const [i, port] of ports.entries()) {
       await load.progress(500);
       await stopUnderLoad(replicas[i]!);

@@ -4,7 +4,13 @@ import { generateAccessToken } from '../../src/auth/access-token.js';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { untilIdle } from '../setup/service/clean-state.js';
 import { generator, printedSeed } from '../setup/model/random.js';
-import { openConnection, plantHead, plantRequest, readResponses } from '../setup/http/raw-http.js';
+import {
+  CHUNKED,
+  openConnection,
+  plantHead,
+  plantRequest,
+  readResponses,
+} from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 import { settled } from '../setup/time/settled.js';
@@ -81,7 +87,7 @@ describe('a client that resets its connection', () => {
         requestOf(service.token, id + 1, 'b'),
         requestOf(generateAccessToken(), id),
         requestOf('wrong', id),
-        plantHead(unseen, ['Content-Type: application/json', 'Transfer-Encoding: chunked']),
+        plantHead(unseen, ['Content-Type: application/json', CHUNKED]),
         plantHead(service.token, ['Content-Type: text/plain', 'Content-Length: 5']) + 'hello',
         'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n',
         'garbage\r\n\r\n',

@@ -5,7 +5,15 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../../src/auth/access-token.js';
 import { LifecycleService } from '../../src/http/lifecycle.service.js';
 import { readDocumented } from '../setup/http/fetch-documented.js';
-import { openConnection, plantHead, plantRequest, readResponses } from '../setup/http/raw-http.js';
+import {
+  CHUNKED,
+  chunked,
+  LAST_CHUNK,
+  openConnection,
+  plantHead,
+  plantRequest,
+  readResponses,
+} from '../setup/http/raw-http.js';
 import { holdServiceTimers } from '../setup/time/service-timers.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
@@ -86,8 +94,8 @@ describe('a response to a body that was not read', () => {
   it.each([...CASES, EXPECT_CASE])(
     '%d: after a body of unknown length, the response says close and arrives',
     async (code, head) => {
-      const chunk = `${LONG.toString(16)}\r\n${'x'.repeat(LONG)}\r\n0\r\n\r\n`;
-      await expectLastResponse(service, code, head(['Transfer-Encoding: chunked']), chunk);
+      const body = chunked(['x'.repeat(LONG)]) + LAST_CHUNK;
+      await expectLastResponse(service, code, head([CHUNKED]), body);
     },
   );
 
@@ -135,7 +143,7 @@ describe('a response to a body that was not read', () => {
     const server = service.app.getHttpServer();
     server.on('request', count);
     const socket = await openConnection(service.port);
-    socket.write(plain('POST', '/plants', ['Transfer-Encoding: chunked']) + '5\r\nhello\r\n');
+    socket.write(plain('POST', '/plants', [CHUNKED]) + chunked(['hello']));
     await readResponses(socket, 1);
     await write(socket, `0\r\n\r\n${LIVE.repeat(20_000)}`);
     socket.end();

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
+import { temporaryFolder, useResources } from '../setup/jest/resources.js';
 import { ROOT, runProgram, type Command } from '../setup/service/command.js';
 
 const read = (file: string): unknown => parse(readFileSync(join(ROOT, file), 'utf8'));
@@ -16,10 +16,10 @@ describe('deploy/kubernetes/migrate', () => {
   const { namespace } = read('deploy/kubernetes/kustomization.yaml') as { namespace: string };
   let dir: string;
 
+  const resources = useResources();
   beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'plant-store-migrate-'));
+    dir = await temporaryFolder(resources);
   });
-  afterEach(() => rm(dir, { recursive: true }));
 
   /** A program that records its arguments, and then runs these lines. */
   async function fake(name: string, lines: string): Promise<void> {

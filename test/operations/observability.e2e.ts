@@ -13,6 +13,7 @@ import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/databa
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { metricIn, METRICS_SETTING, METRICS_TOKEN, readMetrics } from '../setup/service/metrics.js';
 import {
+  CHUNKED,
   beginPlant,
   openConnection,
   plantHead,
@@ -326,8 +327,7 @@ describe('metrics', () => {
     const [refused, gone, unparsed] = await counts();
     const { status } = await sendRaw(
       service.port,
-      plantHead(service.token, ['Content-Type: application/json', 'Transfer-Encoding: chunked']) +
-        'zz\r\n',
+      plantHead(service.token, ['Content-Type: application/json', CHUNKED]) + 'zz\r\n',
     );
     expect(status).toBe(400);
     expect(await counts()).toEqual([refused! + 1, gone, unparsed]);

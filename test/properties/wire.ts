@@ -1,4 +1,6 @@
 import {
+  CHUNKED,
+  LAST_CHUNK,
   plantHead,
   openConnection,
   readResponses,
@@ -15,8 +17,7 @@ export interface WireRequest {
 
 /** The bytes of a request that sends a plant. */
 export function bytesOf(token: string, { body, chunks }: WireRequest): Buffer {
-  const framing =
-    chunks === undefined ? `Content-Length: ${body.length}` : 'Transfer-Encoding: chunked';
+  const framing = chunks === undefined ? `Content-Length: ${body.length}` : CHUNKED;
   const head = Buffer.from(plantHead(token, ['Content-Type: application/json', framing]));
   if (chunks === undefined) return Buffer.concat([head, body]);
   const parts: Buffer[] = [head];
@@ -25,7 +26,7 @@ export function bytesOf(token: string, { body, chunks }: WireRequest): Buffer {
     parts.push(Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from('\r\n'));
     start += chunk.length;
   }
-  return Buffer.concat([...parts, Buffer.from('0\r\n\r\n')]);
+  return Buffer.concat([...parts, Buffer.from(LAST_CHUNK)]);
 }
 
 /**

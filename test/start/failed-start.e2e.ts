@@ -1,24 +1,22 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { attempt, endAttempts, reasonOf } from '../setup/service/attempts.js';
+import { attempt, reasonOf } from '../setup/service/attempts.js';
 import { runInProcess } from '../setup/service/cli.js';
 import type { Command } from '../setup/service/command.js';
 import { holdClock } from '../setup/time/clock.js';
 import { openTestDatabase } from '../setup/database/database.js';
 import { openServer } from '../setup/http/open-server.js';
-import { useResources } from '../setup/jest/resources.js';
+import { temporaryFolder, useResources } from '../setup/jest/resources.js';
 import { replaceWaits } from '../setup/time/held-waits.js';
 
 const resources = useResources();
 
 const MAIN = 'dist/main.js';
 const CLI = 'dist/cli.js';
-
-afterEach(endAttempts);
 
 /** The first log entry, as `messagesOf` returns it. */
 const STARTS = [30, expect.stringMatching(/^The Plant Store \d+\.\d+\.\d+ starts\.$/)];
@@ -69,7 +67,7 @@ describe('a start that cannot succeed', () => {
 
   it('an address of another machine: the message is one line', async () => {
     // For documentation (RFC 5737), so no machine has it.
-    const service = attempt([MAIN], { PORT: '0', HOST: '192.0.2.250' });
+    const service = attempt(resources, [MAIN], { PORT: '0', HOST: '192.0.2.250' });
     expect(await service.exit()).toBe(1);
     expect(reasonOf(service)).toBe(
       'The address 192.0.2.250 is not on this machine. Set HOST to an address of this machine.\n',
@@ -81,7 +79,7 @@ describe('a start that cannot succeed', () => {
     async (workers) => {
       const { port } = await openServer(resources, createServer());
       const dataDir = join(tmpdir(), `plant-store-never-made-${port}`);
-      const service = attempt([MAIN], {
+      const service = attempt(resources, [MAIN], {
         PORT: String(port),
         DATA_DIR: dataDir,
         WEB_CONCURRENCY: workers,
@@ -102,7 +100,7 @@ describe('a start that cannot succeed', () => {
       DATABASE_URI: 'hunter2',
       CORS_ORIGIN: 'hunter2',
     };
-    const service = attempt([MAIN], { PORT: '0', ...env });
+    const service = attempt(resources, [MAIN], { PORT: '0', ...env });
     expect(await service.exit()).toBe(1);
     expect(messagesOf(service)).toEqual([
       STARTS,
@@ -137,7 +135,7 @@ describe('a start that cannot succeed', () => {
       line: /^The database at 127\.0\.0\.1:1\/plants could not be used within 0 ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
     },
   ])('there is no warning, and one line with the reason, with $env', async ({ env, line }) => {
-    const service = attempt([MAIN], { PORT: '0', ...env });
+    const service = attempt(resources, [MAIN], { PORT: '0', ...env });
     expect(await service.exit()).toBe(1);
     expect(service.stderr).toMatch(line);
     expect(messagesOf(service)).toEqual([STARTS]);
@@ -147,49 +145,45 @@ describe('a start that cannot succeed', () => {
   it.each([[[MAIN]], [[CLI, 'token', 'list']]])(
     'a .env that is a folder: the message is one line (%j)',
     async (args) => {
-      const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+      const dir = await temporaryFolder(resources);
       await mkdir(join(dir, '.env'));
-      const command = attempt(args, { PORT: '0' }, dir);
+      const command = attempt(resources, args, { PORT: '0' }, dir);
       expect(await command.exit()).toBe(1);
       expect(command.stderr).toBe(
         `${join(dir, '.env')} must be a file that this user can read. Make it readable, or remove it.\n`,
       );
-      await rm(dir, { recursive: true });
     },
   );
 
   it('wrong values of the environment and of a .env: the service ends with one line that says which is in the file, and has no value', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+    const dir = await temporaryFolder(resources);
     await writeFile(join(dir, '.env'), 'PORT=hunter2\nLOG_LEVEL=y\n');
-    const service = attempt([MAIN], { LOG_LEVEL: 'hunter2' }, dir);
+    const service = attempt(resources, [MAIN], { LOG_LEVEL: 'hunter2' }, dir);
     expect(await service.exit()).toBe(1);
     expect(service.stderr).toMatch(
       /^PORT in \S+\.env must be a whole number from 0 to 65535; LOG_LEVEL must be one of [^;\n]*\n$/,
     );
     expect(service.stdout + service.stderr).not.toContain('hunter2');
-    await rm(dir, { recursive: true });
   });
 
   it('a .env with a name that is not a setting: the message has the nearest one, and no value', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+    const dir = await temporaryFolder(resources);
     await writeFile(join(dir, '.env'), 'DATABSE_URL=postgres://me:hunter2@db/x\nPORT=0\nFOO=a\n');
-    const command = attempt([MAIN], {}, dir);
+    const command = attempt(resources, [MAIN], {}, dir);
     expect(await command.exit()).toBe(1);
     const path = join(dir, '.env');
     expect(command.stderr).toBe(
       `DATABSE_URL in ${path} is not a setting: did you mean DATABASE_URL?; FOO in ${path} is not a setting: the nearest known name is HOST (.env.example lists all settings)\n`,
     );
-    await rm(dir, { recursive: true });
   });
 
   // Jest's copy of the environment does not get the variables that Node reads from a file: see env-file.spec.ts for other quotes.
   it('a .env with a # in a value in quotes: the value is read whole', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'plant-store-start-'));
+    const dir = await temporaryFolder(resources);
     await writeFile(join(dir, '.env'), 'DATA_DIR="/dev/null/a#b"\n');
-    const command = attempt([CLI, 'token', 'list'], {}, dir);
+    const command = attempt(resources, [CLI, 'token', 'list'], {}, dir);
     expect(await command.exit()).toBe(1);
     expect(command.stderr).toMatch(/^There is no database in \/dev\/null\/a#b\. /);
-    await rm(dir, { recursive: true });
   });
 });
 

@@ -1,6 +1,7 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { startOn, stop, stopUnderLoad } from '../setup/service/built-service.js';
-import { startLoad, stopLoads } from '../setup/model/load.js';
+import { startLoad } from '../setup/model/load.js';
+import { useResources } from '../setup/jest/resources.js';
 import { childrenOf } from '../setup/service/processes.js';
 import { startPostgresServer } from '../setup/database/postgres-server.js';
 import { isReady } from '../setup/service/is-ready.js';
@@ -8,7 +9,7 @@ import { createToken } from '../setup/service/tokens.js';
 import { until } from '../setup/time/until.js';
 import { settled } from '../setup/time/settled.js';
 
-afterEach(stopLoads);
+const resources = useResources();
 
 describe('a rolling restart of two replicas under load', () => {
   it.each(['1', '2'])('loses no request, with %s process(es) each', async (workers) => {
@@ -29,7 +30,7 @@ describe('a rolling restart of two replicas under load', () => {
         }
       })();
       let turn = 0;
-      const load = startLoad(() => ready[turn++ % ready.length]!, token);
+      const load = startLoad(resources, () => ready[turn++ % ready.length]!, token);
       for (let round = 0; round < 4; round++) {
         await load.progress(200);
         const [oldest, other] = replicas;
@@ -66,7 +67,7 @@ describe('several workers under load', () => {
         DATABASE_BATCHES: '5',
         DATABASE_BATCH_SIZE: '1',
       });
-      const load = startLoad(() => service.url, token, 64);
+      const load = startLoad(resources, () => service.url, token, 64);
       let most = 0;
       for (let round = 0; round < 20; round++) {
         await load.progress(100);
@@ -90,7 +91,7 @@ describe('several workers under load', () => {
     try {
       const token = await createToken(server.url);
       const service = await startOn(server.url, { WEB_CONCURRENCY: '3' });
-      const load = startLoad(() => service.url, token);
+      const load = startLoad(resources, () => service.url, token);
       for (const worker of await childrenOf(service.command.process.pid!)) {
         await load.progress(200);
         process.kill(worker, 'SIGKILL');

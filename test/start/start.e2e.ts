@@ -9,7 +9,8 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { listen } from '../../src/app.js';
-import { attempt, endAttempts } from '../setup/service/attempts.js';
+import { useResources } from '../setup/jest/resources.js';
+import { attempt } from '../setup/service/attempts.js';
 import { end, runService, stop, urlOf } from '../setup/service/built-service.js';
 import { ROOT, runBefore, runCommand, type Command } from '../setup/service/command.js';
 import { makeDataDir, postgresPidIn, removeDataDir } from '../setup/service/data-dir.js';
@@ -23,7 +24,7 @@ import { until } from '../setup/time/until.js';
 const MAIN = 'dist/main.js';
 const CLI = 'dist/cli.js';
 
-afterEach(endAttempts);
+const resources = useResources();
 
 /** The output of a test goes to a pipe, which the process takes for a terminal with this. */
 const ON_TERMINAL = runBefore('process.stdout.isTTY = true');
@@ -157,7 +158,7 @@ describe('a service on the embedded database', () => {
   });
 
   it('refuses a second service on its data folder in one line, also with another temporary folder', async () => {
-    const second = attempt([MAIN], { DATA_DIR: dataDir, PORT: '0', TMPDIR: dataDir });
+    const second = attempt(resources, [MAIN], { DATA_DIR: dataDir, PORT: '0', TMPDIR: dataDir });
     expect(await second.exit()).toBe(1);
     expect(second.stderr).toMatch(
       new RegExp(
@@ -169,7 +170,7 @@ describe('a service on the embedded database', () => {
   it('lets the command line of TypeORM use its database beside it', async () => {
     await urlOf(service);
     const options = ['-d', join(ROOT, 'dist/database/data-source.js')];
-    const show = attempt(['node_modules/typeorm/cli.js', ...options, 'migration:show'], {
+    const show = attempt(resources, ['node_modules/typeorm/cli.js', ...options, 'migration:show'], {
       DATA_DIR: dataDir,
     });
     expect(await show.exit()).toBe(0);

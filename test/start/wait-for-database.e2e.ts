@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { attempt, endAttempts } from '../setup/service/attempts.js';
+import { useResources } from '../setup/jest/resources.js';
+import { attempt } from '../setup/service/attempts.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 
 describe('a start while the database is away', () => {
   let database: TestDatabase;
   let proxy: DatabaseProxy;
+  const resources = useResources();
 
   beforeEach(async () => {
     database = await openTestDatabase();
@@ -13,13 +15,12 @@ describe('a start while the database is away', () => {
     proxy.cut();
   });
   afterEach(async () => {
-    endAttempts();
     await proxy.close();
     await database.close();
   });
 
   it.each(['1', '2'])('ends at a signal, with %s worker(s)', async (workers) => {
-    const service = attempt(['dist/main.js'], {
+    const service = attempt(resources, ['dist/main.js'], {
       PORT: '0',
       DATABASE_URL: proxy.url,
       WEB_CONCURRENCY: workers,

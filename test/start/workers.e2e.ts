@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readConfig } from '../../src/config/config.js';
 import { version } from '../../src/config/version.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
@@ -13,7 +13,7 @@ import { openTestDatabase, type TestDatabase } from '../setup/database/database.
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { postJson } from '../setup/http/post-plant.js';
-import { startLoad, stopLoads } from '../setup/model/load.js';
+import { startLoad } from '../setup/model/load.js';
 import { METRICS_SETTING, METRICS_TOKEN } from '../setup/service/metrics.js';
 import { childrenOf, isRunning } from '../setup/service/processes.js';
 import { beginPlant, openConnection, readResponses } from '../setup/http/raw-http.js';
@@ -97,7 +97,6 @@ beforeAll(async () => {
   const env = { DATABASE_URL: database.url };
   token = (await runInProcess(['token', 'create', 'test'], env)).stdout.trim();
 });
-afterEach(() => stopLoads());
 afterAll(async () => {
   await Promise.all(commands.map(end));
   await proxy.close();
@@ -289,7 +288,7 @@ describeOnLinux('several workers', () => {
 
   it('lose no request under load when a terminal sends SIGINT to all processes, and end with exit code 0', async () => {
     await untilIdleAt(service.url);
-    const load = startLoad(() => service.url, token);
+    const load = startLoad(resources, () => service.url, token);
     await load.progress(200);
     await begin(sockets);
     const workers = await workersOf(service);

@@ -1,7 +1,7 @@
-import { chmod, copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, copyFile, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { temporaryFolder, useResources } from '../../../test/setup/jest/resources.js';
 import { checkPostgresPackage, findPostgresPackage } from './postgres-package.js';
 
 it('Postgres runs on this machine', () => {
@@ -12,11 +12,11 @@ describe('a package of Postgres', () => {
   let folder: string;
   let postgres: string;
 
+  const resources = useResources();
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'plant-store-test-'));
+    folder = await temporaryFolder(resources);
     postgres = join(folder, 'bin/postgres');
   });
-  afterEach(() => rm(folder, { recursive: true }));
 
   const makeProgram = async (text: string, mode: number) => {
     await mkdir(join(folder, 'bin'));

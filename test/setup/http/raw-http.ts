@@ -145,3 +145,11 @@ function takeResponse(text: string): { response: RawResponse; rest: string } | u
     rest: text.slice(start + length),
   };
 }
+
+/** The bytes of a body with `Transfer-Encoding: chunked`. */
+export function chunked(pieces: readonly string[]): string {
+  return pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('');
+}
+
+export const CHUNKED = 'Transfer-Encoding: chunked';
+export const LAST_CHUNK = '0\r\n\r\n';

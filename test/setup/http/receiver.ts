@@ -58,11 +58,3 @@ export function requestBytes(
 ): string {
   return [start, 'Host: x', ...lines, '', body].join('\r\n');
 }
-
-/** The bytes of a body with `Transfer-Encoding: chunked`. */
-export function chunked(pieces: readonly string[]): string {
-  return pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('');
-}
-
-export const CHUNKED = 'Transfer-Encoding: chunked';
-export const LAST_CHUNK = '0\r\n\r\n';

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach } from '@jest/globals';
 
 /** Keeps what a test opens. */
@@ -13,4 +16,11 @@ export function useResources(): Resources {
     resources = new AsyncDisposableStack();
   });
   return { defer: (close) => void resources.defer(close) };
+}
+
+/** @returns a new folder, which is removed after the test with all that is in it */
+export async function temporaryFolder(resources: Resources): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'plant-store-test-'));
+  resources.defer(() => rm(folder, { recursive: true }));
+  return folder;
 }

@@ -1,5 +1,6 @@
 import { noResponse } from '../http/fetch-documented.js';
 import { postPlant } from '../http/post-plant.js';
+import type { Resources } from '../jest/resources.js';
 import { until } from '../time/until.js';
 
 /** Clients that send one plant after the other, and record every acknowledged one. */
@@ -18,17 +19,17 @@ export interface Load {
   stop(): Promise<void>;
 }
 
-const loads = new Set<Load>();
-
-/** Stops the loads that a failed test did not stop. */
-export async function stopLoads(): Promise<void> {
-  const started = [...loads];
-  loads.clear();
-  await Promise.all(started.map((load) => load.stop()));
-}
-
-/** @param target returns the URL of the service for the next request */
-export function startLoad(target: () => string, token: string, clients = 16): Load {
+/**
+ * Starts clients, which stop with the test at the latest.
+ *
+ * @param target returns the URL of the service for the next request
+ */
+export function startLoad(
+  resources: Resources,
+  target: () => string,
+  token: string,
+  clients = 16,
+): Load {
   const acknowledged = new Set<string>();
   const failures = new Map<number, number>();
   let isRunning = true;
@@ -70,6 +71,6 @@ export function startLoad(target: () => string, token: string, clients = 16): Lo
       throwProblem();
     },
   };
-  loads.add(load);
+  resources.defer(() => load.stop());
   return load;
 }

@@ -1,25 +1,25 @@
+import type { Resources } from '../jest/resources.js';
 import { runCommand, runProgram, type Command } from './command.js';
 
-const attempts: Command[] = [];
-
-/** Runs a command that should end by itself. */
-export function attempt(...parameters: Parameters<typeof runCommand>): Command {
-  return toBeEnded(runCommand(...parameters));
+/** Runs a command that should end by itself. If it does not, it ends with the test. */
+export function attempt(
+  resources: Resources,
+  ...parameters: Parameters<typeof runCommand>
+): Command {
+  return toBeEnded(resources, runCommand(...parameters));
 }
 
 /** Like `attempt`, for any program. */
-export function attemptProgram(...parameters: Parameters<typeof runProgram>): Command {
-  return toBeEnded(runProgram(...parameters));
+export function attemptProgram(
+  resources: Resources,
+  ...parameters: Parameters<typeof runProgram>
+): Command {
+  return toBeEnded(resources, runProgram(...parameters));
 }
 
-function toBeEnded(command: Command): Command {
-  attempts.push(command);
+function toBeEnded(resources: Resources, command: Command): Command {
+  resources.defer(() => void command.process.kill('SIGKILL'));
   return command;
-}
-
-/** Ends the commands that still run although they should have ended. */
-export function endAttempts(): void {
-  for (const { process } of attempts.splice(0)) process.kill('SIGKILL');
 }
 
 /** Standard error without the message that names the data folder. */
