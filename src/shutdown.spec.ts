@@ -5,16 +5,16 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { holdTime } from '../test/setup/time/held-timers.js';
-import { importWithGlobalTimers } from '../test/setup/time/held-waits.js';
+import { importWithWaits } from '../test/setup/time/held-waits.js';
 import { openServer } from '../test/setup/http/open-server.js';
 import { useResources } from '../test/setup/jest/resources.js';
-import { chainsSettled, settled } from '../test/setup/time/settled.js';
+import { chainsSettled, untilSettled } from '../test/setup/time/settled.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 import { lingerAtEnd } from './http/linger.js';
 
 const resources = useResources();
 
-const { stopApp } = await importWithGlobalTimers(() => import('./shutdown.js'));
+const { stopApp } = await importWithWaits(() => import('./shutdown.js'));
 
 const IDLE_GRACE_MS = 1000;
 const CLOSE_TIMEOUT_MS = 1000;
@@ -80,11 +80,6 @@ describe('a stop', () => {
     expect(hasEnded).toBe(true);
   }
 
-  /** Waits, in turns of the event loop, for what the network does. */
-  async function until(condition: () => boolean): Promise<void> {
-    while (!condition()) await settled();
-  }
-
   async function open(): Promise<{ client: Socket; socket: Socket }> {
     const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     client.on('error', () => undefined);
@@ -96,7 +91,7 @@ describe('a stop', () => {
   async function openHeld(): Promise<Socket> {
     const { client } = await open();
     client.write(HELD_REQUEST);
-    await until(() => held.length > 0);
+    await untilSettled(() => held.length > 0);
     return client;
   }
 
@@ -134,7 +129,7 @@ describe('a stop', () => {
     expect(await Promise.all(responses)).toEqual(
       clients.map(() => expect.stringMatching(/^HTTP\/1.1 200 .*\bdone\b/s)),
     );
-    await until(() => hasEnded);
+    await untilSettled(() => hasEnded);
   });
 
   it('responds to a request that was in transit on an idle connection', async () => {
@@ -144,7 +139,7 @@ describe('a stop', () => {
     await pass(IDLE_GRACE_MS - 1);
     client.write(REQUEST);
     expect(await readAll(client)).toMatch(/^HTTP\/1.1 200 .*\r\nConnection: close\r\n/s);
-    await until(() => hasEnded);
+    await untilSettled(() => hasEnded);
   });
 
   it('closes a connection that stays idle for a second', async () => {
@@ -182,7 +177,7 @@ describe('a stop', () => {
     expect(closeApp).not.toHaveBeenCalled();
     held[0]!.end('done');
     expect(await readAll(client)).toMatch(/^HTTP\/1.1 200 .*\r\nConnection: close\r\n/s);
-    await until(() => hasEnded);
+    await untilSettled(() => hasEnded);
     expect(closeApp).toHaveBeenCalledTimes(1);
   });
 
@@ -195,13 +190,13 @@ describe('a stop', () => {
     await pass(1);
     expect(held[0]!.headersSent).toBe(true);
     expect(await readAll(client)).toMatch(/^HTTP\/1.1 503 .*\b50302\b/s);
-    await until(() => hasEnded);
+    await untilSettled(() => hasEnded);
   });
 
   it('closes a connection whose request is incomplete when the time is over', async () => {
     const { client, socket } = await open();
     client.write(REQUEST.slice(0, -2));
-    await until(() => socket.bytesRead > 0);
+    await untilSettled(() => socket.bytesRead > 0);
     await expectStopToCloseAfter(TIMEOUT_MS, socket);
   });
 

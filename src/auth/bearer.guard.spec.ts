@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { startGuarded, type Guarded } from '../../test/tokens/guarded.js';
 import { METRICS_SETTING, METRICS_TOKEN } from '../../test/setup/service/metrics.js';
-import { settled } from '../../test/setup/time/settled.js';
+import { untilSettled } from '../../test/setup/time/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ForMetricsToken } from './metrics-token.decorator.js';
 import { Public } from './public.decorator.js';
@@ -130,7 +130,7 @@ describe('wrong tokens', () => {
   it('may come from a client that has closed its connection', async () => {
     const exchange = await guarded.send('Bearer abc');
     exchange.client.destroy();
-    while (!exchange.response.closed) await settled();
+    await untilSettled(() => exchange.response.closed);
     await expect(guarded.check(exchange)).rejects.toMatchObject(INVALID);
   });
 });

@@ -1,10 +1,10 @@
-// For load and export: the formats of a file of plants.
+// The formats of plants export, and the rule about empty values in CSV, which plants load shares.
 
 import { extname } from 'node:path';
 import { PLANT_FIELDS, TEXT_FIELDS } from '../plants/plant-fields.js';
 import { UsageError } from './command-error.js';
 
-/** How plants are written by `plants export` and read by `plants load`. */
+/** How `plants export` writes plants; `plants load` reads both. */
 export interface PlantFormat {
   /**
    * A statement whose output is the file, to the last byte: Postgres itself writes ids and texts, so nothing of them can be

@@ -5,10 +5,10 @@ import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { pino } from 'pino';
 import { holdTime } from '../../test/setup/time/held-timers.js';
-import { importWithGlobalTimers } from '../../test/setup/time/held-waits.js';
+import { importWithWaits } from '../../test/setup/time/held-waits.js';
 import { openServer } from '../../test/setup/http/open-server.js';
 import { useResources } from '../../test/setup/jest/resources.js';
-import { chainsSettled, settled } from '../../test/setup/time/settled.js';
+import { chainsSettled, settled, untilSettled } from '../../test/setup/time/settled.js';
 import { readConfig } from '../config/config.js';
 import type { ToPrimary } from './messages.js';
 
@@ -43,7 +43,7 @@ jest.unstable_mockModule('node:child_process', () => ({
   },
 }));
 
-const { Workers } = await importWithGlobalTimers(() => import('./workers.js'));
+const { Workers } = await importWithWaits(() => import('./workers.js'));
 
 const DELAY_MS = 3000;
 const TIMEOUT_MS = 7000;
@@ -88,7 +88,7 @@ describe('the primary of two workers', () => {
   async function scrape(worker: Child): Promise<string> {
     const sent = worker.send.mock.calls.length;
     worker.report({ type: 'scrape' });
-    while (worker.send.mock.calls.length === sent) await settled();
+    await untilSettled(() => worker.send.mock.calls.length > sent);
     const [message] = worker.send.mock.lastCall as [{ type: string; text: string }];
     expect(message.type).toBe('metrics');
     return message.text;
@@ -96,7 +96,7 @@ describe('the primary of two workers', () => {
 
   /** Waits, in turns of the event loop, for the worker of this number. */
   async function child(worker: number): Promise<Child> {
-    while (children.length < worker) await settled();
+    await untilSettled(() => children.length >= worker);
     return children[worker - 1]!;
   }
 
@@ -250,7 +250,7 @@ describe('the primary of two workers', () => {
   it('ends at the stop also while a replacement waits', async () => {
     const [first, second] = await start();
     first.end(1);
-    while (entries.length === 0) await settled();
+    await untilSettled(() => entries.length > 0);
     expect(entries).toEqual(['Worker 1 ended (exit code 1); it is replaced in 100 ms.']);
     let hasEnded = false;
     void workers.stop().then(() => (hasEnded = true));

@@ -1,6 +1,7 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { emptyDatabase, LOCK, stepsOf } from '../../test/database/empty-database-script.js';
-import { importWithHeldWaits } from '../../test/setup/time/held-waits.js';
+import { holdClock } from '../../test/setup/time/clock.js';
+import { importWithWaits } from '../../test/setup/time/held-waits.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import {
   openScriptedPostgres,
@@ -12,7 +13,9 @@ import type { DatabaseConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
 import { BEGIN_SESSION } from './session.js';
 
-const { prepareDatabase } = await importWithHeldWaits(() => import('./prepare-database.js'));
+/** Waits take no time, and set the clock ahead. */
+const advance = holdClock();
+const { prepareDatabase } = await importWithWaits(() => import('./prepare-database.js'), advance);
 
 const fail = (code: string) => ({ error: { code } });
 
@@ -68,10 +71,9 @@ describe('prepareDatabase', () => {
       ...emptyDatabase(),
       login: ({ serial }) => (serial < 3 ? fail('57P03') : undefined),
     });
-    const anHourLater = Date.now() + 3_600_000;
     await prepareDatabase(configFor({ startTimeout: 3000 }), (message) => {
       log(message);
-      jest.spyOn(Date, 'now').mockReturnValue(anHourLater);
+      void advance.changeDate(3_600_000);
     });
     expect(messages).toHaveLength(1);
     expect(stepsOf(server)).toContain('CREATE TABLE plants');

@@ -1,4 +1,4 @@
-// For clients that pipeline, as load generators do and undici can, and for hostile ones.
+// For clients that pipeline, such as undici with the option `pipelining`, and against those that send requests and read no responses.
 
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';

@@ -8,7 +8,7 @@ import {
   type Exchange,
   type Receiver,
 } from '../../test/setup/http/receiver.js';
-import { settled } from '../../test/setup/time/settled.js';
+import { untilSettled } from '../../test/setup/time/settled.js';
 import { readConfig } from '../config/config.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { PendingBodies } from './pending-bodies.js';
@@ -48,7 +48,7 @@ function readAtOnce(exchange: Exchange): unknown {
 }
 
 async function arrived({ request }: Exchange): Promise<void> {
-  while (!request.complete) await settled();
+  await untilSettled(() => request.complete);
 }
 
 describe('a body that has arrived before it is read', () => {

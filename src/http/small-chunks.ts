@@ -1,17 +1,17 @@
 // Against clients that send chunks of a few bytes, to fill the memory.
 
-/** A gathered part is pushed when it has this many bytes. A chunk with as many is no small one. */
+/** A part is pushed when it has this many bytes. A chunk with as many is no small one. */
 const PART_BYTES = 4096;
 
 /**
- * Gathers the small chunks of a body that nobody reads yet. Node would keep each of them as an object of its own, which takes about
+ * Collects the small chunks of a body that nobody reads yet. Node would keep each of them as an object of its own, which takes about
  * 170 bytes: 64 KiB of chunks with one byte took 11 MB.
  */
 export class SmallChunks {
   private part: Buffer | undefined;
   private length = 0;
 
-  /** @param push receives each gathered part, when it is full */
+  /** @param push receives each part when it is full */
   constructor(private readonly push: (part: Buffer) => void) {}
 
   /** @returns whether the chunk is small, and will be part of what is pushed */
@@ -24,7 +24,7 @@ export class SmallChunks {
     return true;
   }
 
-  /** Pushes what is gathered. */
+  /** Pushes what was collected. */
   flush(): void {
     const { part, length } = this;
     this.part = undefined;

@@ -6,14 +6,14 @@ import { globalErrorHandler } from '@opentelemetry/core';
 import { pino } from 'pino';
 import { holdTime } from '../../test/setup/time/held-timers.js';
 import { startCollector, type Collector } from '../../test/setup/http/collector.js';
-import { importWithGlobalTimers } from '../../test/setup/time/held-waits.js';
+import { importWithWaits } from '../../test/setup/time/held-waits.js';
 import { openServer } from '../../test/setup/http/open-server.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { chainsSettled } from '../../test/setup/time/settled.js';
 
 const resources = useResources();
 
-const { inSpan, startRequestSpan, startTracing, withRequestSpan } = await importWithGlobalTimers(
+const { inSpan, startRequestSpan, startTracing, withRequestSpan } = await importWithWaits(
   () => import('./tracing.js'),
 );
 

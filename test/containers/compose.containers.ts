@@ -9,6 +9,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { noResponse } from '../setup/http/fetch-documented.js';
+import { useResources } from '../setup/jest/resources.js';
+import { startLoad } from '../setup/model/load.js';
 import { until } from '../setup/time/until.js';
 import { isStored, postPlant } from '../setup/http/post-plant.js';
 import { engine, ENGINE, environment, isPodman } from './engine.js';
@@ -18,6 +20,7 @@ const PASSWORD = 'p/#%@: $$x';
 
 const PROJECT = 'plantstoretest';
 
+const resources = useResources();
 let folder: string;
 let podmanService: ChildProcess | undefined;
 let env: Record<string, string>;
@@ -127,26 +130,17 @@ it('spreads plants over three replicas, and loses none when one is killed', asyn
   await compose('--profile', 'scale', 'up', '--no-build', '--detach', 'proxy');
   proxy = await addressOf('proxy', 8080);
   await until(() => fetchReady(proxy));
-  const acknowledged: string[] = [];
-  let next = 1_000_000;
-  // The stand-in for nginx does not notice that a replica has left: each later request tries it for a second.
-  const isDone = () => acknowledged.length >= 700;
-  const client = async () => {
-    while (!isDone()) {
-      const id = String(next++);
-      const response = await postPlant(proxy, token, id);
-      expect([response.status, await response.json()]).toEqual([200, { name: 'a' }]);
-      acknowledged.push(id);
-    }
-  };
-  const clients = Array.from({ length: 8 }, client);
-  await until(() => acknowledged.length > 500);
+  const load = startLoad(resources, () => proxy, token, 8);
+  await load.progress(500);
   const names = await engine('ps', '--filter', 'name=replica', '--format', '{{.Names}}');
   expect(names.split('\n')).toHaveLength(3);
   await engine('kill', names.split('\n')[0]!);
-  await Promise.all(clients);
-  for (const id of acknowledged.filter((_, i) => i % 50 === 0)) {
-    expect(await isStored(proxy, token, id)).toBe(true);
+  // The stand-in for nginx does not notice that a replica has left: each later request tries it for a second.
+  await load.progress(200);
+  await load.stop();
+  expect(load.failures).toEqual(new Map());
+  for (const id of [...load.acknowledged].filter((_, i) => i % 50 === 0)) {
+    expect(await isStored(proxy, token, id, `plant ${id}`)).toBe(true);
   }
 });
 

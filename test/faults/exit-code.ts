@@ -10,7 +10,7 @@ export interface Surroundings {
   /** Receives all files; those that end in ".log" are kept when something is wrong. */
   readonly folder: string;
   readonly signal: AbortSignal;
-  readonly tell: (text: string) => void;
+  readonly print: (text: string) => void;
 }
 
 /**
@@ -30,7 +30,7 @@ export async function runToExitCode(
     process.on(name, () => interruption.abort());
   }
   const { signal } = interruption;
-  const tell = (text: string) => void process.stderr.write(`${text}\n`);
+  const print = (text: string) => void process.stderr.write(`${text}\n`);
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-faults-'));
   const saveLogs = async () => {
     const logs = `${out.replace(/\.json$/, '')}-logs`;
@@ -38,22 +38,22 @@ export async function runToExitCode(
     for (const file of await readdir(folder)) {
       if (file.endsWith('.log')) await cp(join(folder, file), join(logs, file));
     }
-    tell(`The logs are in ${relative(process.cwd(), logs)}.`);
+    print(`The logs are in ${relative(process.cwd(), logs)}.`);
   };
   try {
-    if (await run({ folder, signal, tell })) return 0;
+    if (await run({ folder, signal, print })) return 0;
     await saveLogs();
     return 1;
   } catch (error) {
     if (error instanceof CannotRunError) {
-      tell(error.message);
+      print(error.message);
       return 2;
     }
     if (signal.aborted) {
-      tell('Interrupted: nothing was saved, and everything that was started has been stopped.');
+      print('Interrupted: nothing was saved, and everything that was started has been stopped.');
       return 1;
     }
-    tell((error as Error).message);
+    print((error as Error).message);
     await saveLogs();
     return 1;
   } finally {

@@ -32,5 +32,5 @@ it('a comparison counts ids that are missing, wrong, or stored without a respons
   ];
   const rows = ['1', '4', '6', '7'].map((id) => ({ id, name: 'a' }));
   rows.push({ id: '2', name: 'other' });
-  expect(compare(history, rows)).toEqual({ missing: 1, wrong: 1, unanswered: 1 });
+  expect(compare(history, rows)).toEqual({ missing: 1, wrong: 1, unacknowledged: 1 });
 });

@@ -57,7 +57,7 @@ export interface Comparison {
   /** Stored, and not as any plant that was sent. */
   readonly wrong: number;
   /** Stored, although no client was told so. */
-  readonly unanswered: number;
+  readonly unacknowledged: number;
 }
 
 export function compare(sent: readonly SentRequest[], rows: readonly StoredPlant[]): Comparison {
@@ -69,6 +69,6 @@ export function compare(sent: readonly SentRequest[], rows: readonly StoredPlant
   return {
     missing: acknowledged.difference(ids).size,
     wrong: stored.difference(idsOf(sent.filter(isStored))).size,
-    unanswered: stored.difference(acknowledged).size,
+    unacknowledged: stored.difference(acknowledged).size,
   };
 }

@@ -129,7 +129,7 @@ function plan(isPossible: (kind: Kind) => boolean): Kind[] {
 
 const file = resolve(out ?? `test/faults/results/${rig}.json`);
 const exitCode = await runToExitCode(file, async (surroundings) => {
-  surroundings.tell(`seed ${seed}`);
+  surroundings.print(`seed ${seed}`);
   const report = await run({ rig, openRig: open, plan, seed, settings: setting }, surroundings);
   process.stdout.write(`\n${formatReport(report)}\n`);
   const files = await saveReport(report, file);

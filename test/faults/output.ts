@@ -34,7 +34,7 @@ export function formatReport(report: Report): string {
   for (const { label, requests, acknowledged, outcomes, ...rest } of targets) {
     lines.push(
       `${label}: ${requests} requests, ${acknowledged} acknowledged, ${rest.missing} missing, ` +
-        `${rest.wrong} wrong, ${rest.unanswered} stored without a response; ` +
+        `${rest.wrong} wrong, ${rest.unacknowledged} stored without a response; ` +
         `longest time without an acknowledgment ${rest.longestOutage} s; ` +
         `slowest ${(rest.slowestMilliseconds / 1000).toFixed(1)} s; ` +
         Object.entries(outcomes)

@@ -39,11 +39,11 @@ export async function run(
   { rig: name, openRig, plan, seed, settings }: RunSettings,
   surroundings: Surroundings,
 ): Promise<Report> {
-  const { signal, tell } = surroundings;
+  const { signal, print } = surroundings;
   await using resources = new AsyncDisposableStack();
   const rig = await openRig(settings, surroundings, resources);
   const { leftOut } = rig;
-  leftOut.forEach(tell);
+  leftOut.forEach(print);
   const kinds = plan((kind) => kind === LOSE_PLANT || kind in rig.faults);
   const environment = {
     ...(await describeMachine()),
@@ -73,7 +73,7 @@ export async function run(
   for (const { url } of rig.services) {
     await untilIdleAt(url).catch((error: Error) => problems.push(error.message));
   }
-  tell('compares the rows with the responses');
+  print('compares the rows with the responses');
   const rows = await readStoredPlants(rig);
   const facts = { startedAt, rig: name, seed, environment, settings, duration, leftOut };
   return createReport(facts, faults, load.histories, rows, problems);
@@ -90,7 +90,7 @@ async function causeAll(
   rig: Rig,
   load: AllClients,
   random: (below: number) => number,
-  { signal, tell }: Surroundings,
+  { signal, print }: Surroundings,
   records: FaultRecord[],
 ): Promise<void> {
   const faults: Rig['faults'] = { ...rig.faults, [LOSE_PLANT]: losePlant(rig) };
@@ -117,7 +117,7 @@ async function causeAll(
       records.push({ kind, description, at, takenBackAt, recoveredAt });
     }
     if (isKill(kind)) kills++;
-    tell(
+    print(
       `${clock(load.now())}, ${index + 1} of ${kinds.length} faults, ${kills} kills, ` +
         `${load.acknowledged()} acknowledged: ${description}`,
     );

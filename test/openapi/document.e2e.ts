@@ -161,13 +161,10 @@ describe('the OpenAPI document', () => {
     expect(parseYaml(yaml.body as string)).toEqual(generated);
   });
 
-  it('tells what a client must know, with every error number', async () => {
+  it('has every error number in its description', async () => {
     const { info } = plain(await describeApp()) as { info: { description: string } };
     const numbers = [...info.description.matchAll(/^\| (\d+) \|/gm)].map(([, it]) => Number(it));
     expect(numbers).toEqual(Object.values(ErrorCode).sort((a, b) => a - b));
-    for (const words of ['./plant-store token create', 'BigInt', 'JSON.rawJSON', 'Retry-After']) {
-      expect(info.description).toContain(words);
-    }
   });
 
   it('has examples whose ids JavaScript does not round', () => {

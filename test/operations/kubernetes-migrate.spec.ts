@@ -31,10 +31,10 @@ describe('deploy/kubernetes/migrate', () => {
   type Condition = Readonly<Record<'type' | 'status' | 'message', string>>;
   const condition = (type: string, message = '', status = 'True') => ({ type, status, message });
 
-  /** The lines of shell that answer each question about a job with these conditions, as kubectl does. */
+  /** The lines of shell that respond to each question about a job with these conditions, as kubectl does. */
   function job(...conditions: Condition[]): string {
     const members = ['type', 'status', 'message'] as const;
-    const answers = conditions.flatMap((asked) =>
+    const responses = conditions.flatMap((asked) =>
       members.flatMap((filter) =>
         members.map((member) => {
           const found = conditions.filter((it) => it[filter] === asked[filter]);
@@ -43,12 +43,12 @@ describe('deploy/kubernetes/migrate', () => {
         }),
       ),
     );
-    return `case "$*" in ${answers.join('\n')} esac`;
+    return `case "$*" in ${responses.join('\n')} esac`;
   }
 
   /**
-   * @param state the lines of shell that answer each question about the job
-   * @param log those that answer a question about its log
+   * @param state the lines of shell that respond to each question about the job
+   * @param log those that respond to a question about its log
    * @param changes those that change the job
    */
   async function migrate(
@@ -119,9 +119,9 @@ describe('deploy/kubernetes/migrate', () => {
   );
 
   it('asks again when the job has not ended, or a question fails', async () => {
-    const answers = `case $(grep -c 'get job' '${dir}/calls') in
+    const responses = `case $(grep -c 'get job' '${dir}/calls') in
       1) ${job(condition('FailureTarget'))} ;; 2) exit 1 ;; *) ${COMPLETE} ;; esac`;
-    const { command, calls } = await migrate(answers);
+    const { command, calls } = await migrate(responses);
     expect(calls.filter((call) => call.startsWith('sleep'))).toHaveLength(2);
     expect(await command.exit()).toBe(0);
   });

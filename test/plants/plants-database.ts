@@ -3,14 +3,13 @@ import { afterEach, beforeEach } from '@jest/globals';
 import type { Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import { readConfig, type AppConfig } from '../../src/config/config.js';
-import { databaseOptions } from '../../src/database/database-options.js';
 import { poolOf } from '../../src/database/run-statement.js';
 import { PlantEntity } from '../../src/plants/plant.entity.js';
 import { PlantsRepository } from '../../src/plants/plants.repository.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
 import { PATIENT } from '../setup/database/patient.js';
 import { UnitDatabase } from '../setup/database/unit-database.js';
-import { settled } from '../setup/time/settled.js';
+import { settled, untilSettled } from '../setup/time/settled.js';
 
 /**
  * A database with an empty table of plants for each test, and the service's connections to it, which a test can lose: for
@@ -45,14 +44,7 @@ export function usePlantsDatabase(): PlantsDatabase {
 
   beforeEach(async () => {
     proxy = await startDatabaseProxy(database.url);
-    const config = configure().database;
-    dataSource = await database.open({
-      ...databaseOptions(config),
-      poolSize: config.poolSize,
-      extra: { query_timeout: config.timeout },
-      entities: [PlantEntity],
-      migrationsRun: true,
-    });
+    dataSource = await database.openWithSchema([PlantEntity], configure().database);
   });
   afterEach(() => proxy.close());
 
@@ -71,7 +63,7 @@ export function usePlantsDatabase(): PlantsDatabase {
     configure,
     async lose() {
       proxy.cut();
-      while (pool().totalCount > 0) await settled();
+      await untilSettled(() => pool().totalCount === 0);
       proxy.restore();
     },
     async idle() {

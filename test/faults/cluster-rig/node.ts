@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
-import { childrenOf, sendSignal, type User } from '../../setup/service/processes.js';
+import { disturb } from '../../setup/database/postgres-server.js';
+import type { User } from '../../setup/service/processes.js';
 import { startProgram, type RunningProgram } from '../../setup/service/program.js';
 
 const HEALTH_TIMEOUT_MS = 1000;
@@ -23,8 +21,11 @@ export interface NodeOptions {
 /** A machine of the cluster: Patroni, and the Postgres server that it runs. */
 export class ClusterNode {
   private program: RunningProgram | undefined;
+  private readonly server: ReturnType<typeof disturb>;
 
-  constructor(private readonly options: NodeOptions) {}
+  constructor(private readonly options: NodeOptions) {
+    this.server = disturb(options.dataFolder);
+  }
 
   get name(): string {
     return this.options.name;
@@ -43,22 +44,19 @@ export class ClusterNode {
   /** Kills all processes at once, as a loss of power does. */
   async kill(): Promise<void> {
     this.program?.signal('SIGKILL');
-    const pids = await this.stopServer();
-    for (const pid of pids) sendSignal(pid, 'SIGKILL');
-    while (pids.some((pid) => commandOf(pid) !== '') || this.program?.hasEnded() === false) {
-      await delay(10);
-    }
+    await this.server.kill();
+    await this.program?.stop();
   }
 
   /** Stops all processes; connections stay open, and the ports still accept new ones. */
   async freeze(): Promise<void> {
     this.program?.signal('SIGSTOP');
-    await this.stopServer();
+    await this.server.freeze();
   }
 
   /** Continues with Postgres, so that for a moment no Patroni prevents it from serving as before. */
   async thaw(): Promise<void> {
-    for (const pid of await this.stopServer()) sendSignal(pid, 'SIGCONT');
+    await this.server.thaw();
     this.program?.signal('SIGCONT');
   }
 
@@ -82,31 +80,5 @@ export class ClusterNode {
     const response = await fetch(url, { method: 'POST', body, signal });
     await response.text();
     return response.status === 200;
-  }
-
-  /**
-   * Stops the processes of Postgres, the postmaster first, so that it starts no others.
-   *
-   * @returns the postmaster and its children; nothing when Postgres does not run
-   */
-  private async stopServer(): Promise<number[]> {
-    const { dataFolder } = this.options;
-    const file = await readFile(`${dataFolder}/postmaster.pid`, 'utf8').catch(() => '');
-    const postmaster = Number(file.split('\n')[0]);
-    // The file outlives a killed server, and another process may have its number by now.
-    if (postmaster === 0 || !commandOf(postmaster).includes(dataFolder)) return [];
-    sendSignal(postmaster, 'SIGSTOP');
-    const children = await childrenOf(postmaster);
-    for (const pid of children) sendSignal(pid, 'SIGSTOP');
-    return [postmaster, ...children];
-  }
-}
-
-/** @returns the command line of a process; nothing when it has ended, even if its parent has not noticed */
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-  } catch {
-    return '';
   }
 }

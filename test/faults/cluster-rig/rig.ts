@@ -19,12 +19,12 @@ const PROXIES = { haproxy: 'HAProxy', pgbouncer: 'PgBouncer' } as const;
 
 /** Services behind each proxy of a cluster with failover, with a plain client beside each of them. */
 export const openClusterRig: OpenRig = async (settings, surroundings, resources) => {
-  const { folder, signal, tell } = surroundings;
+  const { folder, signal, print } = surroundings;
   const programs = await findPrograms();
-  tell('starts the cluster');
+  print('starts the cluster');
   const cluster = await startCluster(programs, settings, surroundings);
   resources.defer(() => cluster.close());
-  tell('starts the services');
+  print('starts the services');
   const services: ServiceProcess[] = [];
   for (const proxy of ['haproxy', 'pgbouncer'] as const) {
     const options = {

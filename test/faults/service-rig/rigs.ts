@@ -72,19 +72,13 @@ export const openEmbeddedRig: OpenRig = async (_settings, surroundings, resource
 function embeddedServer(cluster: string): FaultServer {
   // As the service, for which connections are reserved that other users cannot take.
   const url = `postgres://plant_store@/postgres?host=${encodeURIComponent(cluster)}`;
-  const disturbance = disturb(cluster);
   return {
     url,
     query: (sql, parameters) => queryOnce(url, sql, parameters),
     administer: async (sql) => void (await queryOnce(url, sql)),
     restartsItself: true,
     start: () => Promise.resolve(),
-    ...disturbance,
-    // Killed with its service, it may have ended by itself.
-    kill: () =>
-      disturbance.kill().catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error;
-      }),
+    ...disturb(cluster),
   };
 }
 

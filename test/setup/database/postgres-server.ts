@@ -1,6 +1,17 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { appendFile, chown, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  chown,
+  cp,
+  mkdtemp,
+  readFile,
+  readdir,
+  readlink,
+  realpath,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -117,11 +128,15 @@ export async function startPostgresServer({
   };
 }
 
-/** The ways to disturb all processes of a server at once, with the files of its cluster in `data`. */
+/** The ways to disturb all processes of a server at once, with the files of its cluster in `data`. If it has ended, they do nothing. */
 export function disturb(data: string): Pick<PostgresServer, 'kill' | 'freeze' | 'thaw'> {
   const signalAll = async (signal: NodeJS.Signals) => {
-    const [line] = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n');
-    const postmaster = Number(line);
+    const file = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '');
+    const postmaster = Number(file.split('\n')[0]);
+    // The file outlives a killed server, and another process may have its number by now. Postgres works in its folder.
+    const folder = await readlink(`/proc/${postmaster}/cwd`).catch(() => undefined);
+    const isOther = folder !== undefined && folder !== (await realpath(data));
+    if (postmaster === 0 || isOther) return [];
     // A postmaster that still runs would start processes that are missing in the list.
     sendSignal(postmaster, 'SIGSTOP');
     const children = await childrenOf(postmaster);

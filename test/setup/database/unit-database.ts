@@ -60,12 +60,19 @@ export class UnitDatabase {
     return source;
   }
 
-  /** Makes the schema of the service, and opens one connection, so that statements run in the order in which they were sent. */
-  openWithSchema(entities: (new () => object)[]): Promise<DataSource> {
-    const config = patientConfig({ url: this.url });
+  /**
+   * Makes the schema of the service, and opens a pool.
+   *
+   * @param config by default with one connection, so that statements run in the order in which they were sent
+   */
+  openWithSchema(
+    entities: (new () => object)[],
+    config = patientConfig({ url: this.url, poolSize: 1 }),
+  ): Promise<DataSource> {
     const options = databaseOptions(config);
     return this.open({
       ...options,
+      poolSize: config.poolSize,
       extra: { ...options.extra, query_timeout: config.timeout },
       entities,
       migrationsRun: true,

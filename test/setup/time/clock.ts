@@ -1,5 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, jest } from '@jest/globals';
+
+/** Not by an import, of which Jest would keep the functions that `importWithWaits` replaces. */
+const { setTimeout: delay } = process.getBuiltinModule('node:timers/promises');
 
 /** lru-cache reads the clock at most once in this time, measured by a timer. */
 const LRU_RESOLUTION_MS = 1;

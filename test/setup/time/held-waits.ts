@@ -1,41 +1,24 @@
 import type { Abortable } from 'node:events';
 import type * as Module from 'node:module';
-import { afterEach, beforeEach, jest } from '@jest/globals';
-import { settled } from './settled.js';
 
 declare const importByNode: (name: string) => Promise<object>;
 
 /** Node's own, because that of Jest does nothing. */
 const { syncBuiltinESMExports } = (await importByNode('node:module')) as typeof Module;
 
+/** The global timers, which Jest can hold. */
+const waitForTimer = (milliseconds: number): Promise<void> =>
+  new Promise((done) => setTimeout(done, milliseconds));
+
 /**
- * Imports a module that waits with node:timers/promises, in a file whose tests hold the clock: its waits take no time,
- * and set the clock ahead instead.
+ * Imports a module that waits with node:timers/promises, so that it waits with `wait` instead, by default with the global
+ * timers.
  *
  * @param load a dynamic import
  */
-export async function importWithHeldWaits<Module>(load: () => Promise<Module>): Promise<Module> {
-  let now = 0;
-  beforeEach(() => void jest.spyOn(performance, 'now').mockImplementation(() => now));
-  afterEach(() => void jest.restoreAllMocks());
-  return importWith(async (milliseconds) => {
-    now += milliseconds;
-    await settled();
-  }, load);
-}
-
-/**
- * Imports a module that waits with node:timers/promises, so that its waits use the global timers, which Jest can hold.
- *
- * @param load a dynamic import
- */
-export function importWithGlobalTimers<Module>(load: () => Promise<Module>): Promise<Module> {
-  return importWith((milliseconds) => new Promise((done) => setTimeout(done, milliseconds)), load);
-}
-
-async function importWith<Module>(
-  wait: (milliseconds: number) => Promise<void>,
+export async function importWithWaits<Module>(
   load: () => Promise<Module>,
+  wait = waitForTimer,
 ): Promise<Module> {
   const restore = replaceWaits(wait);
   try {
