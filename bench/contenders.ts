@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { findFreePorts } from '../test/setup/service/ports.js';
+import { findFreePorts } from '../test/setup/process/ports.js';
 import type { Load, LoadGenerator, LoadResult, Target } from './load.js';
 import { runPgbench } from './pgbench.js';
 import type { BenchDatabase, BenchServer } from './postgres.js';

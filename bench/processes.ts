@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { readFile, truncate } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startProgram } from '../test/setup/service/program.js';
+import { startProgram } from '../test/setup/process/program.js';
 import { ROOT } from './repository.js';
 
 /** A server in a process of its own, which may have child processes. */

@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { expect, it } from '@jest/globals';
 import { openServer } from '../../test/setup/http/open-server.js';
 import { useResources } from '../../test/setup/jest/resources.js';
-import { findFreePorts } from '../../test/setup/service/ports.js';
+import { findFreePorts } from '../../test/setup/process/ports.js';
 import { tryAddress } from './try-address.js';
 
 const resources = useResources();

@@ -4,7 +4,7 @@ import { mkdtemp, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { runProgram, type Command } from '../setup/service/command.js';
+import { runProgram, type Command } from '../setup/process/command.js';
 
 /** The program of the container engine, which global setup found. */
 export const ENGINE = process.env['CONTAINER_ENGINE']!;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { runProgram } from '../setup/service/command.js';
+import { runProgram } from '../setup/process/command.js';
 import { engine, ENGINE, environment } from './engine.js';
 
 interface Workflow {

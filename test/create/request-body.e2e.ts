@@ -14,7 +14,7 @@ import {
 } from '../setup/http/raw-http.js';
 import { useResources } from '../setup/jest/resources.js';
 import { startService, type TestService } from '../setup/service/service.js';
-import { runInThread } from '../setup/service/thread.js';
+import { runInThread } from '../setup/process/thread.js';
 
 const PLANT = '{"id":1,"name":"a"}';
 const CHUNKED_JSON = ['Content-Type: application/json', CHUNKED];

@@ -4,10 +4,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
 import { postPlant } from '../setup/http/post-plant.js';
 import { temporaryFolder, useResources } from '../setup/jest/resources.js';
-import { attempt } from '../setup/service/attempts.js';
+import { attempt } from '../setup/process/attempts.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
-import { NODE, ROOT, runProgram } from '../setup/service/command.js';
+import { NODE, ROOT, runProgram } from '../setup/process/command.js';
 import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
 import { queryOnce } from '../setup/database/query-once.js';
 import type { StoredPlant } from '../setup/database/stored-plants.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { temporaryFolder, useResources } from '../setup/jest/resources.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
-import { runBefore, runCommand } from '../setup/service/command.js';
+import { runBefore, runCommand } from '../setup/process/command.js';
 import { holdClock } from '../setup/time/clock.js';
 import { startGateway, type Gateway } from '../setup/http/gateway.js';
 import { endTimersAtOnce, holdServiceTimers } from '../setup/time/service-timers.js';

@@ -11,7 +11,7 @@ import {
   type CitusCluster,
 } from '../setup/database/citus-cluster.js';
 import { readStoredPlants } from '../setup/database/stored-plants.js';
-import { runCommand } from '../setup/service/command.js';
+import { runCommand } from '../setup/process/command.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { contradictions, send, type Sent } from '../setup/model/history.js';
 import { startLoad } from '../setup/model/load.js';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { postPlant } from '../setup/http/post-plant.js';
 import { end, runService, stop, urlOf } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { ROOT, runCommand } from '../setup/service/command.js';
+import { ROOT, runCommand } from '../setup/process/command.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
 
 /** Cannot be in an address as it is. */

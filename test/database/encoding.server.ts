@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { useResources } from '../setup/jest/resources.js';
-import { attempt } from '../setup/service/attempts.js';
+import { attempt } from '../setup/process/attempts.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
 
 const resources = useResources();

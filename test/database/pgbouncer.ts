@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findFreePorts } from '../setup/service/ports.js';
+import { findFreePorts } from '../setup/process/ports.js';
 import type { PostgresServer } from '../setup/database/postgres-server.js';
-import { findUser } from '../setup/service/processes.js';
+import { findUser } from '../setup/process/processes.js';
 
 /** A PgBouncer in transaction mode in front of a server. */
 export async function startPgBouncer(

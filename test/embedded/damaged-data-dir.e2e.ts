@@ -16,11 +16,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { archiveIn, findPostgresPackage } from '../../src/database/embedded/postgres-package.js';
-import { mountSmallDisk, type SmallDisk } from '../setup/service/disk.js';
+import { mountSmallDisk, type SmallDisk } from '../setup/process/disk.js';
 import { useResources } from '../setup/jest/resources.js';
-import { attempt, attemptProgram, reasonOf } from '../setup/service/attempts.js';
+import { attempt, attemptProgram, reasonOf } from '../setup/process/attempts.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { NODE, ROOT } from '../setup/service/command.js';
+import { NODE, ROOT } from '../setup/process/command.js';
 import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
 
 const CLI = 'dist/cli.js';

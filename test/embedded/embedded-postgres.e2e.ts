@@ -13,11 +13,11 @@ import { joinDatabase, openDatabase, type OpenDatabase } from '../../src/databas
 import { useResources } from '../setup/jest/resources.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { NODE, ROOT, runProgram, type Command } from '../setup/service/command.js';
+import { NODE, ROOT, runProgram, type Command } from '../setup/process/command.js';
 import { makeDataDir, postgresPidIn, removeDataDir } from '../setup/service/data-dir.js';
 import { isStored, postPlant } from '../setup/http/post-plant.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
-import { childrenOf, isRunning, parentOf, sendSignal } from '../setup/service/processes.js';
+import { childrenOf, isRunning, parentOf, sendSignal } from '../setup/process/processes.js';
 import { until } from '../setup/time/until.js';
 
 const MAIN = 'dist/main.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
-import { mountSmallDisk } from '../setup/service/disk.js';
+import { mountSmallDisk } from '../setup/process/disk.js';
 import { runService, urlOf } from '../setup/service/built-service.js';
 import { outcomeOf, postPlant } from '../setup/http/post-plant.js';
 import { until } from '../setup/time/until.js';

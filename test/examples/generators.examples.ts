@@ -2,7 +2,7 @@ import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { temporaryFolder, useResources } from '../setup/jest/resources.js';
-import { ROOT, runProgram } from '../setup/service/command.js';
+import { ROOT, runProgram } from '../setup/process/command.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 /** The packages of clients. Those of the service must not hide that a client lacks one. */

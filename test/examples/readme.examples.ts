@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ROOT, runProgram } from '../setup/service/command.js';
+import { ROOT, runProgram } from '../setup/process/command.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 describe('the samples of the README', () => {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { ROOT, runProgram } from '../setup/service/command.js';
+import { ROOT, runProgram } from '../setup/process/command.js';
 import { startGateway, type Fault, type Gateway } from '../setup/http/gateway.js';
 import type { StoredPlant } from '../setup/database/stored-plants.js';
 import { startService, type TestService } from '../setup/service/service.js';

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
 import { temporaryFolder, useResources } from '../setup/jest/resources.js';
-import { ROOT } from '../setup/service/command.js';
+import { ROOT } from '../setup/process/command.js';
 import { describeSample, example } from './sample.js';
 
 const runFile = promisify(execFile);

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
-import { ROOT } from '../setup/service/command.js';
+import { ROOT } from '../setup/process/command.js';
 
 /** @returns the machine, and the commit of the checkout */
 export async function describeMachine(): Promise<Record<string, string>> {

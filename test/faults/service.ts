@@ -1,11 +1,11 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
-import { NODE, ROOT } from '../setup/service/command.js';
+import { NODE, ROOT } from '../setup/process/command.js';
 import { isReady } from '../setup/service/is-ready.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
-import { findFreePorts } from '../setup/service/ports.js';
-import { startProgram, type RunningProgram } from '../setup/service/program.js';
+import { findFreePorts } from '../setup/process/ports.js';
+import { startProgram, type RunningProgram } from '../setup/process/program.js';
 import { waitFor } from './wait-for.js';
 
 const READY_SECONDS = 60;

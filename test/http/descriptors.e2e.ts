@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Socket } from 'node:net';
 import { end, urlOf } from '../setup/service/built-service.js';
-import { NODE, ROOT, runProgram, type Command } from '../setup/service/command.js';
+import { NODE, ROOT, runProgram, type Command } from '../setup/process/command.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
 import { openConnection, plantHead, readResponses, sendRaw } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';

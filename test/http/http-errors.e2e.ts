@@ -18,7 +18,7 @@ import {
 import { useResources } from '../setup/jest/resources.js';
 import { holdServiceTimers, type HeldTimers } from '../setup/time/service-timers.js';
 import { startService, type TestService } from '../setup/service/service.js';
-import { runInThread } from '../setup/service/thread.js';
+import { runInThread } from '../setup/process/thread.js';
 
 describe('a request that is not valid HTTP, or that Node would refuse by itself, gets an Error', () => {
   let service: TestService;

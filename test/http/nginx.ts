@@ -1,4 +1,4 @@
-import { runProgram } from '../setup/service/command.js';
+import { runProgram } from '../setup/process/command.js';
 import { openConnection } from '../setup/http/raw-http.js';
 import type { Resources } from '../setup/jest/resources.js';
 import { until } from '../setup/time/until.js';

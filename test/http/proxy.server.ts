@@ -16,7 +16,7 @@ import { startLoad } from '../setup/model/load.js';
 import { startNginx } from './nginx.js';
 import { openServer } from '../setup/http/open-server.js';
 import { temporaryFolder, useResources } from '../setup/jest/resources.js';
-import { findFreePorts } from '../setup/service/ports.js';
+import { findFreePorts } from '../setup/process/ports.js';
 import { startPostgresServer } from '../setup/database/postgres-server.js';
 import { openConnection, readUnchecked, type RawResponse } from '../setup/http/raw-http.js';
 

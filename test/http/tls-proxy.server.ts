@@ -12,7 +12,7 @@ import { readDocumented } from '../setup/http/fetch-documented.js';
 import { openServer } from '../setup/http/open-server.js';
 import { useResources } from '../setup/jest/resources.js';
 import { startNginx } from './nginx.js';
-import { findFreePorts } from '../setup/service/ports.js';
+import { findFreePorts } from '../setup/process/ports.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 const HOST = 'plants.example.org';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { temporaryFolder, useResources } from '../setup/jest/resources.js';
-import { ROOT, runProgram, type Command } from '../setup/service/command.js';
+import { ROOT, runProgram, type Command } from '../setup/process/command.js';
 
 const read = (file: string): unknown => parse(readFileSync(join(ROOT, file), 'utf8'));
 

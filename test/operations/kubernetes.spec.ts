@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { settings } from '../../src/config/config.js';
-import { ROOT } from '../setup/service/command.js';
+import { ROOT } from '../setup/process/command.js';
 import { CLOSING_MS } from './closing-time.js';
 
 const DIR = join(ROOT, 'deploy/kubernetes');

@@ -7,13 +7,13 @@ import { postPlant } from '../setup/http/post-plant.js';
 import { openConnection, readResponses } from '../setup/http/raw-http.js';
 import { end, stopUnderLoad } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { NODE, ROOT, runBefore, runProgram, type Command } from '../setup/service/command.js';
+import { NODE, ROOT, runBefore, runProgram, type Command } from '../setup/process/command.js';
 import { useResources } from '../setup/jest/resources.js';
-import { mountSmallDisk, type SmallDisk } from '../setup/service/disk.js';
+import { mountSmallDisk, type SmallDisk } from '../setup/process/disk.js';
 import { isReady } from '../setup/service/is-ready.js';
 import { METRICS_SETTING, metricAt } from '../setup/service/metrics.js';
-import { findFreePorts } from '../setup/service/ports.js';
-import { childrenOf } from '../setup/service/processes.js';
+import { findFreePorts } from '../setup/process/ports.js';
+import { childrenOf } from '../setup/process/processes.js';
 import { until, within } from '../setup/time/until.js';
 
 const LOST = 'plant_store_log_entries_lost_total';

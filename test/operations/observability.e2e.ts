@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { end, runService, stop, urlOf, type BuiltService } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { startCollector, type Collector } from '../setup/http/collector.js';
-import type { Command } from '../setup/service/command.js';
+import type { Command } from '../setup/process/command.js';
 import { openServer } from '../setup/http/open-server.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';

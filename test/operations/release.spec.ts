@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
-import { ROOT } from '../setup/service/command.js';
+import { ROOT } from '../setup/process/command.js';
 
 it.each([
   ['1.2.1', ['v1.2.0', 'v1.2.1'], '1.2.1 1'],

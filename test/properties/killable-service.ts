@@ -1,7 +1,7 @@
 import { end, startOn, stopUnderLoad } from '../setup/service/built-service.js';
 import { metricAt } from '../setup/service/metrics.js';
 import type { PlayedService } from './play-history.js';
-import { findFreePorts } from '../setup/service/ports.js';
+import { findFreePorts } from '../setup/process/ports.js';
 import type { TestService } from '../setup/service/service.js';
 
 /** A built service in a process of its own that histories use like `TestService`, and also kill. Other tests use `startOn`. */

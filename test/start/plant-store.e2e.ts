@@ -26,10 +26,10 @@ import {
   runBefore,
   runProgram,
   type Command,
-} from '../setup/service/command.js';
+} from '../setup/process/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
-import { childrenOf, isRunning, sendSignal } from '../setup/service/processes.js';
+import { childrenOf, isRunning, sendSignal } from '../setup/process/processes.js';
 
 const BUILD_SETTINGS = [
   'tsconfig.json',

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { startOn, stop, stopUnderLoad } from '../setup/service/built-service.js';
 import { startLoad } from '../setup/model/load.js';
 import { useResources } from '../setup/jest/resources.js';
-import { childrenOf } from '../setup/service/processes.js';
+import { childrenOf } from '../setup/process/processes.js';
 import { startPostgresServer } from '../setup/database/postgres-server.js';
 import { isReady } from '../setup/service/is-ready.js';
 import { createToken } from '../setup/service/tokens.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { end, runService, urlOf, type BuiltService } from '../setup/service/built-service.js';
-import { runCommand, type Command, runBefore } from '../setup/service/command.js';
+import { runCommand, type Command, runBefore } from '../setup/process/command.js';
 import { beginPlant, openConnection, readResponses } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
 

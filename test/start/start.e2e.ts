@@ -10,15 +10,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { listen } from '../../src/app.js';
 import { useResources } from '../setup/jest/resources.js';
-import { attempt } from '../setup/service/attempts.js';
+import { attempt } from '../setup/process/attempts.js';
 import { end, runService, stop, urlOf } from '../setup/service/built-service.js';
-import { ROOT, runBefore, runCommand, type Command } from '../setup/service/command.js';
+import { ROOT, runBefore, runCommand, type Command } from '../setup/process/command.js';
 import { makeDataDir, postgresPidIn, removeDataDir } from '../setup/service/data-dir.js';
 import { fetchDocumented, noResponse } from '../setup/http/fetch-documented.js';
 import { postPlant } from '../setup/http/post-plant.js';
 import { beginPlant, bodyOf, openConnection, readResponses } from '../setup/http/raw-http.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { isRunning } from '../setup/service/processes.js';
+import { isRunning } from '../setup/process/processes.js';
 import { until } from '../setup/time/until.js';
 
 const MAIN = 'dist/main.js';

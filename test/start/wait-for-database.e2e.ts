@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { useResources } from '../setup/jest/resources.js';
-import { attempt } from '../setup/service/attempts.js';
+import { attempt } from '../setup/process/attempts.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 

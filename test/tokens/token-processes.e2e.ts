@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import type { Outcome } from '../setup/service/cli.js';
-import { NODE, runCommand, runProgram } from '../setup/service/command.js';
+import { NODE, runCommand, runProgram } from '../setup/process/command.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 describe('a token command, as a process', () => {

@@ -1,10 +1,10 @@
 import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { findFreePorts } from '../../setup/service/ports.js';
-import { findUser } from '../../setup/service/processes.js';
+import { findFreePorts } from '../../setup/process/ports.js';
+import { findUser } from '../../setup/process/processes.js';
 import type { Surroundings } from '../exit-code.js';
-import { startProgram } from '../../setup/service/program.js';
+import { startProgram } from '../../setup/process/program.js';
 import { waitFor } from '../wait-for.js';
 import { ClusterNode } from './node.js';
 import {

@@ -1,6 +1,6 @@
 import { disturb } from '../../setup/database/postgres-server.js';
-import type { User } from '../../setup/service/processes.js';
-import { startProgram, type RunningProgram } from '../../setup/service/program.js';
+import type { User } from '../../setup/process/processes.js';
+import { startProgram, type RunningProgram } from '../../setup/process/program.js';
 
 const HEALTH_TIMEOUT_MS = 1000;
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { ROOT } from '../../setup/service/command.js';
+import { ROOT } from '../../setup/process/command.js';
 
 /** @returns the only block of docs/high-availability.md that begins with `firstLine`, so that the documented settings are the tested ones */
 function documentedBlock(firstLine: string): string {

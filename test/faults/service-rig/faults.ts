@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DatabaseProxy } from '../../setup/database/database-proxy.js';
-import type { SmallDisk } from '../../setup/service/disk.js';
+import type { SmallDisk } from '../../setup/process/disk.js';
 import type { Rig } from '../rig.js';
 import type { ServiceProcess } from '../service.js';
 import { connect, fillLog, restart, takeConnections, type FaultServer } from './postgres.js';

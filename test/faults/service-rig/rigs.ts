@@ -3,7 +3,7 @@ import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startDatabaseProxy } from '../../setup/database/database-proxy.js';
 import { disturb, startPostgresServer } from '../../setup/database/postgres-server.js';
-import { mountSmallDisk, type SmallDisk } from '../../setup/service/disk.js';
+import { mountSmallDisk, type SmallDisk } from '../../setup/process/disk.js';
 import type { Surroundings } from '../exit-code.js';
 import { findFaketime, requirePackages } from '../packages.js';
 import { waitFor } from '../wait-for.js';

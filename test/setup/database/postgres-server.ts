@@ -18,9 +18,9 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { makeHostileIfUsed } from './hostile-settings.js';
 import { queryOnce } from './query-once.js';
-import { findFreePorts } from '../service/ports.js';
-import { childrenOf, isRunning, sendSignal } from '../service/processes.js';
-import { ROOT } from '../service/command.js';
+import { findFreePorts } from '../process/ports.js';
+import { childrenOf, isRunning, sendSignal } from '../process/processes.js';
+import { ROOT } from '../process/command.js';
 import { findPostgresPackage } from '../../../src/database/embedded/postgres-package.js';
 import { until } from '../time/until.js';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js';
-import { ROOT } from '../service/command.js';
+import { ROOT } from '../process/command.js';
 
 interface Response {
   readonly headers: Record<string, { $ref: string }>;

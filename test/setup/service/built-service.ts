@@ -1,6 +1,6 @@
 import { PATIENT } from '../database/patient.js';
 import { untilIdleAt } from './clean-state.js';
-import { runCommand, type Command } from './command.js';
+import { runCommand, type Command } from '../process/command.js';
 import { METRICS_SETTING } from './metrics.js';
 
 const LISTENS = /listens on (http:[^"\s\p{Cc}]+)/u;

@@ -1,4 +1,4 @@
-import { runCommand } from './command.js';
+import { runCommand } from '../process/command.js';
 
 /** Creates a token with the command, as for a service in a process of its own; this also makes the schema. */
 export function createToken(databaseUrl: string, name = 'test'): Promise<string> {
