@@ -1,20 +1,14 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
-/** @returns whether a process runs; one that has ended does not, even if its parent has not noticed */
+/** @returns whether the system has a process of this number; it keeps one that has ended until its parent has noticed */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
+    return true;
   } catch {
     return false;
-  }
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== '';
-  } catch {
-    // The system has no /proc, or the process has just ended.
-    return true;
   }
 }
 
