@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { LifecycleService } from '../../src/http/lifecycle.service.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 const ALLOWED = 'https://garden.example.org';
@@ -39,7 +40,12 @@ describe('CORS', () => {
       await service.request('/plants', { method: 'POST', headers: { origin: ALLOWED } }),
       await service.request('/nothing', { headers: { origin: ALLOWED } }),
     ];
-    expect(responses.map(({ status }) => status)).toEqual([200, 400, 401, 404]);
+    const other = await service.post('{"id":1,"name":"a"}', { origin: OTHER });
+    expect(corsOf(other)).toEqual({ vary: 'Origin' });
+    service.app.get(LifecycleService).stop();
+    responses.push(await service.post('{"id":1,"name":"a"}', { origin: ALLOWED }));
+    expect((await options({ origin: ALLOWED, ...PREFLIGHT })).status).toBe(503);
+    expect(responses.map(({ status }) => status)).toEqual([200, 400, 401, 404, 503]);
     for (const response of responses) {
       expect(corsOf(response)).toEqual({
         'access-control-allow-origin': ALLOWED,
@@ -47,8 +53,6 @@ describe('CORS', () => {
         vary: 'Origin',
       });
     }
-    const other = await service.post('{"id":1,"name":"a"}', { origin: OTHER });
-    expect(corsOf(other)).toEqual({ vary: 'Origin' });
   });
 
   it('is off by default: a preflight is 405, and no header field is sent', async () => {

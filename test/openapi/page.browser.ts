@@ -49,8 +49,8 @@ async function addOperations(page: Page): Promise<void> {
 }
 
 const VIEWS = [
-  { viewport: { width: 375, height: 812 }, colorScheme: 'light' },
-  { viewport: { width: 375, height: 812 }, colorScheme: 'dark' },
+  { viewport: { width: 375, height: 812 }, isMobile: true, colorScheme: 'light' },
+  { viewport: { width: 375, height: 812 }, isMobile: true, colorScheme: 'dark' },
   { viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
   { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' },
 ] as const;

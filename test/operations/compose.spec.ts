@@ -140,6 +140,28 @@ describe('the Compose file', () => {
     expect(dependencyOf(service).environment['PGPASSWORD']).toBe(password);
   });
 
+  it.each([
+    'BODY_LIMIT',
+    'LOG_LEVEL',
+    'BASE_URL',
+    'CORS_ORIGINS',
+    'OIDC_ISSUER',
+    'OIDC_AUDIENCE',
+    'METRICS_TOKEN_SHA256',
+  ])('passes %s on to every Plant Store', (name) => {
+    for (const [, { environment }] of plantStores) {
+      expect(environment[name]).toMatch(new RegExp(`^\\$\\{${name}:-.*\\}$`));
+    }
+  });
+
+  it.each(plantStores)('gives %s no right that it does not need', (_, service) => {
+    expect(service).toMatchObject({
+      read_only: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+    });
+  });
+
   it.each(plantStores)('gives %s the time that it needs to stop', (_, service) => {
     const needed = defaultOf('SHUTDOWN_DELAY_MS') + defaultOf('SHUTDOWN_TIMEOUT_MS') + CLOSING_MS;
     expect(service.environment).not.toHaveProperty('SHUTDOWN_TIMEOUT_MS');

@@ -307,6 +307,7 @@ describe('the Kubernetes files', () => {
       },
     };
     const pod = {
+      automountServiceAccountToken: false,
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     };
     expect(workload).toMatchObject(inPod(restricted, pod));

@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { readConfig, settings } from '../../src/config/config.js';
+import { descriptorWarning } from '../../src/descriptor-limit.js';
+import { ROOT } from '../setup/process/command.js';
+import { CLOSING_MS } from './closing-time.js';
+
+/** All values of a directive, in their order. */
+function valuesOf(directive: string): string[] {
+  const unit = readFileSync(join(ROOT, 'deploy/systemd/plant-store.service'), 'utf8');
+  return [...unit.matchAll(/^(\w+)=(.*)$/gm)]
+    .filter(([, name]) => name === directive)
+    .map(([, , value]) => value!);
+}
+
+const environment = Object.fromEntries(
+  valuesOf('Environment').flatMap((value) => value.split(' ').map((it) => it.split('='))),
+) as Record<string, string>;
+const DATABASE_URL = 'postgres://127.0.0.1/plants';
+const config = readConfig({ DATABASE_URL });
+
+// That the unit itself is valid and closed enough is checked by systemd-analyze: see check_systemd in .ci/steps.sh.
+describe('the unit of systemd', () => {
+  it('sets only variables that the service reads, and a port and a host that it accepts', () => {
+    const { DATABASE_URL_FILE: _, NODE_ENV: production, ...rest } = environment;
+    expect(production).toBe('production');
+    expect(Object.keys(settings.shape)).toEqual(expect.arrayContaining(Object.keys(rest)));
+    expect(() => readConfig(rest)).not.toThrow();
+  });
+
+  it('gives the address of the database to the service in the file that only root can read', () => {
+    const [name, source] = valuesOf('LoadCredential')[0]!.split(':');
+    expect(source).toBe('/etc/plant-store/database-url');
+    expect(environment['DATABASE_URL_FILE']).toBe(`%d/${name}`);
+  });
+
+  it('gives the service the time that it needs to stop, and lets it end its own processes', () => {
+    const { shutdownDelay, shutdownTimeout } = config.http;
+    const [seconds] = valuesOf('TimeoutStopSec');
+    expect(Number(seconds) * 1000).toBeGreaterThan(shutdownDelay + shutdownTimeout + CLOSING_MS);
+    expect(valuesOf('KillMode')).toEqual(['mixed']);
+  });
+
+  it('starts the service again when it ends, and not in a hurry', () => {
+    expect(valuesOf('Restart')).toEqual(['always']);
+    expect(Number(valuesOf('RestartSec')[0])).toBeGreaterThan(0);
+  });
+
+  it('allows the file descriptors of all connections', () => {
+    const withDatabase = { ...config, database: { ...config.database, url: DATABASE_URL } };
+    expect(descriptorWarning(withDatabase, Number(valuesOf('LimitNOFILE')[0]))).toBeUndefined();
+  });
+
+  it('hides what the service writes from other users', () => {
+    expect(valuesOf('UMask')).toEqual(['0077']);
+    expect(valuesOf('StateDirectoryMode')).toEqual(['0700']);
+    expect(valuesOf('DynamicUser')).toEqual(['yes']);
+    expect(environment['DATA_DIR']).toBe(`%S/${valuesOf('StateDirectory')[0]}`);
+  });
+});
