@@ -4,7 +4,7 @@ import { extname } from 'node:path';
 import { PLANT_FIELDS, TEXT_FIELDS } from '../plants/plant-fields.js';
 import { UsageError } from './command-error.js';
 
-/** How `plants export` writes plants; `plants load` reads both. */
+/** How `plants export` writes plants; `plants load` reads CSV and NDJSON. */
 export interface PlantFormat {
   /**
    * A statement whose output is the file, to the last byte: Postgres itself writes ids and texts, so nothing of them can be

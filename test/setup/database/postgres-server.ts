@@ -22,7 +22,7 @@ import { findFreePorts } from '../process/ports.js';
 import { childrenOf, isRunning, sendSignal } from '../process/processes.js';
 import { ROOT } from '../process/command.js';
 import { findPostgresPackage } from '../../../src/database/embedded/postgres-package.js';
-import { until } from '../time/until.js';
+import { until, within } from '../time/until.js';
 
 const exec = promisify(execFile);
 
@@ -128,15 +128,14 @@ export async function startPostgresServer({
   };
 }
 
-/** The ways to disturb all processes of a server at once, with the files of its cluster in `data`. If it has ended, they do nothing. */
+/**
+ * The ways to disturb all processes of a server at once, with the files of its cluster in `data`. One that has ended may be killed,
+ * but not frozen.
+ */
 export function disturb(data: string): Pick<PostgresServer, 'kill' | 'freeze' | 'thaw'> {
   const signalAll = async (signal: NodeJS.Signals) => {
-    const file = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '');
-    const postmaster = Number(file.split('\n')[0]);
-    // The file outlives a killed server, and another process may have its number by now. Postgres works in its folder.
-    const folder = await readlink(`/proc/${postmaster}/cwd`).catch(() => undefined);
-    const isOther = folder !== undefined && folder !== (await realpath(data));
-    if (postmaster === 0 || isOther) return [];
+    const postmaster = await postmasterOf(data);
+    if (postmaster === undefined) return [];
     // A postmaster that still runs would start processes that are missing in the list.
     sendSignal(postmaster, 'SIGSTOP');
     const children = await childrenOf(postmaster);
@@ -146,15 +145,36 @@ export function disturb(data: string): Pick<PostgresServer, 'kill' | 'freeze' | 
   return {
     async kill() {
       const pids = await signalAll('SIGKILL');
-      await until(() => !pids.some(isRunning));
+      // Postgres does not start again before.
+      await within(
+        'The processes of the killed Postgres are gone.',
+        until(() => !pids.some(isRunning)),
+      );
     },
     async freeze() {
-      await signalAll('SIGSTOP');
+      const pids = await signalAll('SIGSTOP');
+      if (pids.length === 0) throw new Error(`No Postgres runs in ${data}.`);
     },
     async thaw() {
       await signalAll('SIGCONT');
     },
   };
+}
+
+/** @returns undefined if no server runs on these files */
+async function postmasterOf(data: string): Promise<number | undefined> {
+  let file: string;
+  try {
+    file = await readFile(join(data, 'postmaster.pid'), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  const postmaster = Number(file.split('\n')[0]);
+  // The file outlives a killed server, and another process may have its number by now. Postgres works in its folder.
+  const folder = await readlink(`/proc/${postmaster}/cwd`).catch(() => undefined);
+  const isOther = folder !== undefined && folder !== (await realpath(data));
+  return postmaster === 0 || isOther ? undefined : postmaster;
 }
 
 /** Copies the files of a running server for a standby, as pg_basebackup does. */

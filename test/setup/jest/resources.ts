@@ -12,8 +12,10 @@ export interface Resources {
 export function useResources(): Resources {
   let resources = new AsyncDisposableStack();
   afterEach(async () => {
-    await resources.disposeAsync();
+    const opened = resources;
+    // Before, because a resource that fails to close must not fail the next tests, too.
     resources = new AsyncDisposableStack();
+    await opened.disposeAsync();
   });
   return { defer: (close) => void resources.defer(close) };
 }

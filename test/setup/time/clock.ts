@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, jest } from '@jest/globals';
 
-/** Not by an import, of which Jest would keep the functions that `importWithWaits` replaces. */
+/** Not imported: Jest would keep these functions, and a later import would not get those of `importWithWaits`. */
 const { setTimeout: delay } = process.getBuiltinModule('node:timers/promises');
 
 /** lru-cache reads the clock at most once in this time, measured by a timer. */
