@@ -21,9 +21,13 @@ import { useResources } from '../setup/jest/resources.js';
 import { attempt, attemptProgram, reasonOf } from '../setup/process/attempts.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { NODE, ROOT } from '../setup/process/command.js';
+import { replaceWaits } from '../setup/time/held-waits.js';
 import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
 
 const CLI = 'dist/cli.js';
+
+/** The default of DATABASE_START_TIMEOUT_MS. */
+const START_TIMEOUT_MS = 30_000;
 
 const run = promisify(execFile);
 
@@ -136,6 +140,22 @@ describe('a data folder that cannot be used', () => {
     await expectOneLine(
       cannotStart(join(dataDir, 'postgres'), 'could not create any Unix-domain sockets'),
     );
+  });
+
+  it('a Postgres that accepts no connections in time is ended, and the message says what to do', async () => {
+    const timer = (milliseconds: number) =>
+      new Promise<void>((end) => setTimeout(end, milliseconds));
+    const restoreWaits = replaceWaits((milliseconds) =>
+      timer(milliseconds === START_TIMEOUT_MS ? 0 : milliseconds),
+    );
+    resources.defer(restoreWaits);
+    const { exitCode, stderr } = await runInProcess(['migrate'], { DATA_DIR: dataDir });
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(
+      /accepts no connections after 30000 ms\. Its last message: .+\. If it recovers from a crash, set DATABASE_START_TIMEOUT_MS to a longer time\.\n$/,
+    );
+    restoreWaits();
+    expect(await runInProcess(['migrate'], { DATA_DIR: dataDir })).toMatchObject({ exitCode: 0 });
   });
 
   const user = process.getuid!();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse as parseYaml } from 'yaml';
 import { describeApp } from '../../src/app.js';
 import { ErrorCode } from '../../src/errors/error-codes.js';
+import { runInProcess } from '../setup/service/cli.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 const ERROR = { $ref: '#/components/schemas/Error' };
@@ -154,6 +155,8 @@ describe('the OpenAPI document', () => {
     const json = await service.request('/openapi.json');
     const yaml = await service.request('/openapi.yaml');
     expect(committed).toBe(`${JSON.stringify(generated, null, 2)}\n`);
+    const { exitCode, stdout } = await runInProcess(['openapi'], {});
+    expect([exitCode, stdout]).toEqual([0, committed]);
     generated.servers[0]!.variables.base_url.default = service.url;
     expect(json.headers.get('content-type')).toContain('application/json');
     expect(json.body).toEqual(generated);
