@@ -21,7 +21,7 @@ import { useResources } from '../setup/jest/resources.js';
 import { attempt, attemptProgram, reasonOf } from '../setup/process/attempts.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { NODE, ROOT } from '../setup/process/command.js';
-import { replaceWaits } from '../setup/time/held-waits.js';
+import { replaceWaits, waitForTimer } from '../setup/time/held-waits.js';
 import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
 
 const CLI = 'dist/cli.js';
@@ -143,10 +143,8 @@ describe('a data folder that cannot be used', () => {
   });
 
   it('a Postgres that accepts no connections in time is ended, and the message says what to do', async () => {
-    const timer = (milliseconds: number) =>
-      new Promise<void>((end) => setTimeout(end, milliseconds));
     const restoreWaits = replaceWaits((milliseconds) =>
-      timer(milliseconds === START_TIMEOUT_MS ? 0 : milliseconds),
+      waitForTimer(milliseconds === START_TIMEOUT_MS ? 0 : milliseconds),
     );
     resources.defer(restoreWaits);
     const { exitCode, stderr } = await runInProcess(['migrate'], { DATA_DIR: dataDir });

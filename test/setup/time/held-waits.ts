@@ -6,8 +6,8 @@ declare const importByNode: (name: string) => Promise<object>;
 /** Node's own, because that of Jest does nothing. */
 const { syncBuiltinESMExports } = (await importByNode('node:module')) as typeof Module;
 
-/** The global timers, which Jest can hold. */
-const waitForTimer = (milliseconds: number): Promise<void> =>
+/** Waits with the global timers, which Jest can hold. */
+export const waitForTimer = (milliseconds: number): Promise<void> =>
   new Promise((done) => setTimeout(done, milliseconds));
 
 /**
