@@ -102,7 +102,6 @@ check_deployment() {
   check_nginx
   check_systemd
   node -e 'JSON.parse(require("node:fs").readFileSync("deploy/grafana/dashboards/plant-store.json"))'
-  node .ci/check-kubernetes-schemas.js
 }
 
 check_nginx() {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
 import { parse } from 'yaml';
 import { settings } from '../../src/config/config.js';
 import { ROOT } from '../setup/process/command.js';
@@ -86,9 +87,50 @@ const inPod = (container: object, pod: object = {}) => ({
   spec: { template: { spec: { containers: [container], ...pod } } },
 });
 
-// What their fields may contain is checked by .ci/check-kubernetes-schemas.js; that the pods migrate and serve, with the settings of
-// their secret, by test/containers/kubernetes.containers.ts.
+interface KubernetesObject {
+  apiVersion: string;
+  kind: string;
+}
+
+/** What TypeScript finds in objects whose types are those of the Kubernetes API: for example, unknown fields. */
+function typeErrors(objects: KubernetesObject[]): string[] {
+  const source = objects.map(
+    (object) =>
+      `(${JSON.stringify(object)}) satisfies import('kubernetes-models/${object.apiVersion}').I${object.kind};`,
+  );
+  // This file is only in memory; its place decides where the types are found.
+  const file = join(import.meta.dirname, 'kubernetes-objects.mts');
+  const options = { module: ts.ModuleKind.NodeNext, strict: true, skipLibCheck: true, types: [] };
+  const host = ts.createCompilerHost(options);
+  const getSourceFile = host.getSourceFile.bind(host);
+  host.getSourceFile = (name, language, ...rest) =>
+    name === file
+      ? ts.createSourceFile(name, source.join('\n'), language)
+      : getSourceFile(name, language, ...rest);
+  const program = ts.createProgram([file], options, host);
+  return ts.getPreEmitDiagnostics(program).map(({ start, messageText }) => {
+    const { line } = program.getSourceFile(file)!.getLineAndCharacterOfPosition(start ?? 0);
+    return `${objects[line]!.kind}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`;
+  });
+}
+
+// That the pods migrate and serve, with the settings of their secret, is tested by test/containers/kubernetes.containers.ts.
 describe('the Kubernetes files', () => {
+  it('fit the schemas of the Kubernetes API', async () => {
+    const objects = [...kustomizationOf('.').resources, 'migration/job.yaml'].map(
+      (file) => read(file) as KubernetesObject,
+    );
+    expect(typeErrors(objects)).toEqual([]);
+    // The types know no formats, such as the one of an amount of memory; the validators accept unknown fields.
+    for (const object of objects) {
+      const models = (await import(`kubernetes-models/${object.apiVersion}`)) as Record<
+        string,
+        new (object: KubernetesObject) => { validate: () => void }
+      >;
+      new models[object.kind]!(object).validate();
+    }
+  });
+
   it.each([
     [
       'an outage of the database restarts no pod',
