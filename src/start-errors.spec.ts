@@ -56,6 +56,7 @@ it('an outage is one line, without a stack', () => {
   );
 });
 
-it('an error of a bug has its stack', () => {
+it('an error of a bug has its stack, and what is thrown instead of an error is shown', () => {
   expect(explainStartError(new Error('bug'))).toMatch(/^Error: bug\n +at /);
+  expect(explainStartError({ bug: 1 })).toBe('{ bug: 1 }');
 });

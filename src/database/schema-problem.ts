@@ -66,7 +66,7 @@ export async function schemaProblem(
     // `migrations` is the only table that the statement itself reads.
     if (isTableMissing(error)) return tablesMissing(['migrations']);
     // runStatement has wrapped the error of pg.
-    const cause = error instanceof Error ? error.cause : undefined;
+    const { cause } = error as Error;
     if (!isMisconfigured(cause)) throw error;
     return `The database refuses the service: ${describeDatabaseError(cause)}.`;
   }

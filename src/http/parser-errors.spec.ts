@@ -81,7 +81,6 @@ beforeEach(() => open());
 
 describe('what Node cannot parse, or would refuse by itself, is an Error and closes the connection', () => {
   it.each([
-    ['no HTTP', GARBAGE, 'clientError', 40000, NOT_HTTP],
     ['an unknown method', get('/').replace('GET', 'BREW'), 'clientError', 40000, NOT_HTTP],
     [
       'a header of more than 16 KiB',

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { readdir, readFile, readlink, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { temporaryFolder, useResources } from '../setup/jest/resources.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
@@ -177,6 +179,18 @@ describe('plants load', () => {
     expect(await load(['-'], { typed })).toMatchObject({ exitCode: 0 });
     const names = await service.database.query('SELECT DISTINCT name FROM plants');
     expect(names).toEqual([{ name: '🌱'.repeat(100) }]);
+  });
+
+  it('loads a pipe that has a name, whose size nobody knows', async () => {
+    const pipe = join(folder, 'pipe');
+    await promisify(execFile)('mkfifo', [pipe]);
+    const loaded = load(['pipe'], { isTerminal: true });
+    await writeFile(pipe, 'id,name\n1,a\n');
+    expect(await loaded).toMatchObject({
+      exitCode: 0,
+      stderr: expect.not.stringMatching(/%|left/),
+    });
+    expect(await service.storedPlants()).toEqual([{ id: '1', name: 'a' }]);
   });
 
   it('lists refused lines, and the corrected file removes the list', async () => {
@@ -433,6 +447,7 @@ describe('plants load', () => {
     ['is an array', '[{"id":1,"name":"a"}]', 'The first line must be'],
     ['has semicolons', 'id;name;tag\n1;a;b\n', `${EXPECTED_HEADER} It is "id;name;tag".`],
     ['has an unknown column', 'id,name,Tag\n1,a,b\n', `${EXPECTED_HEADER} It is "id,name,Tag".`],
+    ['has a column without a name', 'id,name,\n1,a,b\n', `${EXPECTED_HEADER} It is "id,name,".`],
     ['has a column twice', 'id,name,name\n1,a,b\n', 'The first line must be'],
     ['has no names', 'id,tag\n1,a\n', 'The first line must be'],
     ['has a quote before the header', '"\nid,name\n1,a\n', 'The first line must be'],
@@ -484,6 +499,7 @@ describe('plants load', () => {
       'cannot be written: a file in its path is not a folder. Name',
     ],
     [[FIXTURE, '--refused', '.'], 1, 'cannot be written: it is a folder. Name'],
+    [[FIXTURE, '--refused', 'loop'], 1, 'loop exists, and is not a list of refused lines'],
     [
       [FIXTURE, '--url', 'http://127.0.0.1:1'],
       1,
@@ -498,6 +514,7 @@ describe('plants load', () => {
     [[], 2, "missing required argument 'file'"],
     [[FIXTURE, FIXTURE], 2, 'too many arguments'],
   ])('%j ends with exit code %d and the reason', async (args, exitCode, reason) => {
+    await symlink('loop', join(folder, 'loop'));
     const result = await load(args);
     expect(result).toMatchObject({ exitCode, stdout: '' });
     expect(result.stderr).toContain(reason);

@@ -161,8 +161,7 @@ describe('a data folder that cannot be used', () => {
   const asAnotherUser = user === 0 ? ['setpriv', '--reuid=65534', '--clear-groups'] : [];
   const startAsAnotherUser = (dataDir: string, ...words: string[]) => {
     const [program, ...args] = [...asAnotherUser, ...NODE, join(ROOT, CLI), ...words];
-    // Coverage is off, because the other user cannot write to its folder.
-    return attemptProgram(resources, program!, args, { DATA_DIR: dataDir, NODE_V8_COVERAGE: '' });
+    return attemptProgram(resources, program!, args, { DATA_DIR: dataDir });
   };
 
   it('a data folder that this user cannot write: the message names it', async () => {
@@ -286,10 +285,7 @@ describe('a data folder that cannot be used', () => {
   itAsRoot('root may lack the rights to give a folder away if that is done', async () => {
     expect(await runInProcess(['migrate'], { DATA_DIR: dataDir })).toMatchObject({ exitCode: 0 });
     const command = ['--bounding-set=-chown,-fowner', ...NODE, join(ROOT, CLI), 'migrate'];
-    const migrate = attemptProgram(resources, 'setpriv', command, {
-      DATA_DIR: dataDir,
-      NODE_V8_COVERAGE: '',
-    });
+    const migrate = attemptProgram(resources, 'setpriv', command, { DATA_DIR: dataDir });
     expect(await migrate.exit()).toBe(0);
   });
 
@@ -319,7 +315,7 @@ describe('a data folder that cannot be used', () => {
       resources,
       'setpriv',
       ['--bounding-set=-chown', ...NODE, join(ROOT, CLI), 'migrate'],
-      { DATA_DIR: dataDir, NODE_V8_COVERAGE: '' },
+      { DATA_DIR: dataDir },
     );
     expect(await service.exit()).toBe(1);
     expect(reasonOf(service)).toBe(
@@ -334,10 +330,7 @@ describe('a data folder that cannot be used', () => {
       const path = join(dataDir, 'new');
       const [program, ...args] = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'] as const;
       const command = [...args, ...NODE, join(ROOT, CLI), 'migrate'];
-      const service = attemptProgram(resources, program, command, {
-        DATA_DIR: path,
-        NODE_V8_COVERAGE: '',
-      });
+      const service = attemptProgram(resources, program, command, { DATA_DIR: path });
       expect(await service.exit()).toBe(1);
       expect(reasonOf(service)).toMatch(
         /^The embedded Postgres does not run as root, and root may not change the user here \(setpriv: .+\)\. Start as an ordinary user, or set DATABASE_URL to a Postgres server\.\n$/,

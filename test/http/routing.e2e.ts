@@ -141,6 +141,11 @@ describe('every route needs a token', () => {
     },
   );
 
+  it('GET / without Accept is 40400', async () => {
+    const { status, body } = await sendRaw(service.port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    expect({ status, body }).toEqual({ status: 404, body: expect.stringContaining('40400') });
+  });
+
   it.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])('%s / is 40400 for a browser', async (method) => {
     const response = await service.request('/', { method, headers: { accept: BROWSER } });
     expect(response).toMatchObject({ status: 404, body: { error: 40400 } });

@@ -7,25 +7,14 @@ interface Document {
   readonly servers: readonly { readonly variables: { readonly base_url: { default: string } } }[];
 }
 
-it.each([
-  [{}, "'self'"],
-  [{ BASE_URL: 'https://Plants.example.org/store' }, "'self' https://plants.example.org"],
-  [{ BASE_URL: 'http://plants.example.org:8080' }, "'self' http://plants.example.org:8080"],
-  [{ BASE_URL: 'http://[::1]:3000' }, "'self' http:"],
-])('the page of Swagger UI may load its own files and call BASE_URL: %j', async (env, sources) => {
-  const service = await startService(env);
+// What else the policy says: security-headers.spec.ts.
+it('the page of Swagger UI may call BASE_URL', async () => {
+  const service = await startService({ BASE_URL: 'https://Plants.example.org/store' });
   try {
     const { headers } = await service.request('/docs');
-    expect(headers.get('content-security-policy')!.split(';')).toEqual([
-      "default-src 'none'",
-      "script-src 'self'",
-      "style-src 'self'",
-      "img-src 'self' data:",
-      `connect-src ${sources}`,
-      "base-uri 'none'",
-      "form-action 'none'",
-      "frame-ancestors 'none'",
-    ]);
+    expect(headers.get('content-security-policy')!.split(';')).toContain(
+      "connect-src 'self' https://plants.example.org",
+    );
   } finally {
     await service.close();
   }
@@ -63,12 +52,15 @@ describe('without BASE_URL, the default of base_url', () => {
     [['Host: a', 'X-Forwarded-Host: evil.example.org'], 'http://a'],
     [['Host: a:99999'], '.'],
     [['Host: '], '.'],
+    [[], '.'],
   ])('is the address of the request: %j', async (lines, expected) => {
     for (const [path, parse] of [
       ['/openapi.json', (text: string) => JSON.parse(text) as unknown],
       ['/openapi.yaml', (text: string) => parseYaml(text) as unknown],
     ] as const) {
-      const head = [`GET ${path} HTTP/1.1`, ...lines].join('\r\n');
+      // Only HTTP/1.0 allows a request without Host.
+      const version = lines.length === 0 ? '1.0' : '1.1';
+      const head = [`GET ${path} HTTP/${version}`, ...lines].join('\r\n');
       const { body, headers } = await sendRaw(service.port, `${head}\r\n\r\n`);
       expect(defaultIn(parse(body))).toBe(expected);
       expect(headers['cache-control']).toBe('no-store');

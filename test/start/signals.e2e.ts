@@ -29,10 +29,15 @@ async function postDuring(send: () => Promise<void>) {
 it('a service handles SIGTERM before its modules are loaded: the first process of a container would ignore it', async () => {
   const early = runService({
     DATABASE_URL: beside.proxy.url,
-    // The listener of SIGUSR1 is the first one of a start.
-    ...runBefore(`process.on('newListener', (event) => {
-      if (event === 'SIGUSR1') process.nextTick(() => process.kill(process.pid, 'SIGTERM'));
-    })`),
+    // The listener of SIGUSR1 is the first one of a start. After that, the modules are never loaded.
+    ...runBefore(`
+      import { register } from 'node:module';
+      const load = "export const load = (url, context, next) => url.endsWith('/start.js') ? new Promise(() => {}) : next(url, context)";
+      register('data:text/javascript,' + encodeURIComponent(load));
+      process.on('newListener', (event) => {
+        if (event === 'SIGUSR1') process.nextTick(() => process.kill(process.pid, 'SIGTERM'));
+      });
+    `),
   });
   expect(await early.exit()).toBe(0);
 });

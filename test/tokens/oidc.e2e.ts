@@ -5,9 +5,6 @@ import { AUDIENCE, startIssuer, type Issuer } from '../setup/http/issuer.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 const PLANT = '{"id":1,"name":"a"}';
-const NOW = Math.floor(Date.now() / 1000);
-
-const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 /** Names an unknown key: only the issuer can say whether it exists. */
 const UNKNOWN_KEY_HEADER = Buffer.from('{"alg":"RS256","kid":"x","typ":"at+jwt"}').toString(
@@ -30,35 +27,18 @@ describe('access tokens of an identity provider', () => {
 
   const postWith = (token: string) => service.post(PLANT, { authorization: `Bearer ${token}` });
 
-  async function expectRefused(token: string) {
-    const response = await postWith(token);
-    expect(response).toMatchObject({ status: 401, body: { error: 40101 } });
-    expect(response.headers.get('www-authenticate')).toBe(
-      'Bearer realm="plant-store", error="invalid_token"',
-    );
-  }
-
   it("are accepted in addition to the service's own tokens", async () => {
     expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
     expect(await postWith(service.token)).toMatchObject({ status: 200 });
   });
 
-  // All other claims and headers are those of jwt-verifier.spec.ts.
-  it.each<[string, Record<string, unknown>]>([
-    ['of another audience', { aud: 'other' }],
-    ['that expired', { exp: NOW - 60 }],
-  ])('are refused if they are signed for a token %s', async (_kind, changes) => {
-    await expectRefused(await issuer.sign(changes));
-  });
-
-  it('are refused if they are ID tokens, even with a valid signature', async () => {
-    await expectRefused(await issuer.sign({}, { typ: 'JWT' }));
-  });
-
-  it('are refused if the claims were changed', async () => {
-    const [head, payload, signature] = (await issuer.sign()).split('.');
-    const claims = JSON.parse(Buffer.from(payload!, 'base64url').toString()) as object;
-    await expectRefused(`${head}.${encode({ ...claims, sub: 'admin' })}.${signature}`);
+  // What else makes them invalid: jwt-verifier.spec.ts.
+  it('are refused if they are for another audience, even with a valid signature', async () => {
+    const response = await postWith(await issuer.sign({ aud: 'other' }));
+    expect(response).toMatchObject({ status: 401, body: { error: 40101 } });
+    expect(response.headers.get('www-authenticate')).toBe(
+      'Bearer realm="plant-store", error="invalid_token"',
+    );
   });
 });
 

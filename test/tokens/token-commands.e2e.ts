@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { generateAccessToken } from '../../src/auth/access-token.js';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { runInProcess, type Surroundings } from '../setup/service/cli.js';
 import { startService, type TestService } from '../setup/service/service.js';
+import { until } from '../setup/time/until.js';
 
 const ROTATED = expect.stringMatching(
   /^\{.+"msg":"Rotated the token greenhouse: the new one is [0-9a-f]{12}\. [0-9a-f]{12} works until \d{4}-\d\d-\d\d \d\d:\d\dZ\."\}\n$/,
@@ -346,6 +348,26 @@ describe('the token commands, beside a running service', () => {
       /^The current tokens of this name stop working in 59 minutes\. This cannot be undone\./,
     );
     expect(await list()).toMatchObject([{ status: 'live', expiresAt: null }]);
+  });
+
+  it('rotate makes no token if the last one is revoked meanwhile', async () => {
+    await token('create', 'greenhouse');
+    const other = new pg.Client({ connectionString: service.database.url });
+    await other.connect();
+    await other.query('BEGIN; UPDATE access_tokens SET revoked_at = now()');
+    const rotated = token('rotate', 'greenhouse');
+    await until(async () => {
+      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+      return (await service.database.query(waiting)).length > 0;
+    });
+    await other.query('COMMIT');
+    await other.end();
+    expect(await rotated).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^There is no live token of this name.*\n$/),
+    });
+    expect(await list()).toMatchObject([{ status: 'revoked' }]);
   });
 
   it('says that a printed token may not have been stored when its commit fails', async () => {

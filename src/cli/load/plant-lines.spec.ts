@@ -36,6 +36,21 @@ describe('readPlantLines', () => {
     );
   });
 
+  it('refuses an id that is left out', async () => {
+    const file = Readable.from([Buffer.from('id,name\n,a\n')]);
+    const [plant] = await Array.fromAsync(readPlantLines(file, 'plants'));
+    expect(plant!.problem).toMatch(/^The id "" is not a 64-bit integer/);
+  });
+
+  it('does not hide why a file cannot be read any more', async () => {
+    const failure = new Error('a disk that fails');
+    const file = async function* () {
+      yield Buffer.from('id,name\n1,a\n');
+      throw await Promise.resolve(failure);
+    };
+    await expect(Array.fromAsync(readPlantLines(file(), 'plants'))).rejects.toBe(failure);
+  });
+
   it('reads no more than the limit after a quote that is never closed', async () => {
     let isReadToEnd = false;
     const file = async function* () {
