@@ -4,6 +4,7 @@ import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePorts } from '../setup/process/ports.js';
+import { pgbouncerConfig } from '../setup/database/pgbouncer-config.js';
 import type { PostgresServer } from '../setup/database/postgres-server.js';
 import { findUser } from '../setup/process/processes.js';
 
@@ -14,24 +15,12 @@ export async function startPgBouncer(
   const dir = await mkdtemp(join(tmpdir(), 'plant-store-bouncer-'));
   const user = await findUser();
   const [port] = (await findFreePorts(1)) as [number];
-  const config = join(dir, 'pgbouncer.ini');
-  await writeFile(join(dir, 'users.txt'), '"plants" ""\n');
-  await writeFile(
-    config,
-    `[databases]
-plants_test = host=127.0.0.1 port=${server.port}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${port}
-unix_socket_dir =
-auth_type = trust
-auth_file = ${join(dir, 'users.txt')}
-pool_mode = transaction
-default_pool_size = 4
-`,
-  );
+  const [config, userFile] = [join(dir, 'pgbouncer.ini'), join(dir, 'users.txt')];
+  const database = { name: 'plants_test', port: server.port };
+  await writeFile(userFile, '"plants" ""\n');
+  await writeFile(config, pgbouncerConfig(port, database, userFile, { default_pool_size: '4' }));
   if (user.uid !== undefined) {
-    for (const path of [dir, config, join(dir, 'users.txt')]) await chown(path, user.uid, user.gid);
+    for (const path of [dir, config, userFile]) await chown(path, user.uid, user.gid);
   }
   const bouncer = spawn('/usr/sbin/pgbouncer', [config], {
     ...user,

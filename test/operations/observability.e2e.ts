@@ -4,7 +4,6 @@ import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { end, runService, stop, urlOf, type BuiltService } from '../setup/service/built-service.js';
-import { runInProcess } from '../setup/service/cli.js';
 import { startCollector, type Collector } from '../setup/http/collector.js';
 import type { Command } from '../setup/process/command.js';
 import { openServer } from '../setup/http/open-server.js';
@@ -23,6 +22,7 @@ import {
 } from '../setup/http/raw-http.js';
 import { useResources } from '../setup/jest/resources.js';
 import { startService, type TestService } from '../setup/service/service.js';
+import { createToken } from '../setup/service/tokens.js';
 import { until } from '../setup/time/until.js';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
@@ -51,10 +51,7 @@ describe('logs and traces of a running service', () => {
     database = await openTestDatabase();
     proxy = await startDatabaseProxy(database.url);
     collector = await startCollector();
-    const create = await runInProcess(['token', 'create', 'greenhouse'], {
-      DATABASE_URL: database.url,
-    });
-    token = create.stdout.trim();
+    token = await createToken(database.url, 'greenhouse');
     service = runService({
       DATABASE_URL: proxy.url,
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,

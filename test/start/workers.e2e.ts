@@ -1,13 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { readConfig } from '../../src/config/config.js';
 import { version } from '../../src/config/version.js';
-import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
 import { startCollector, type Collector } from '../setup/http/collector.js';
-import { runInProcess } from '../setup/service/cli.js';
 import { NODE, runBefore, runCommand, runProgram, type Command } from '../setup/process/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { startDatabaseProxy, type DatabaseProxy } from '../setup/database/database-proxy.js';
@@ -15,6 +12,7 @@ import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { postJson } from '../setup/http/post-plant.js';
 import { startLoad } from '../setup/model/load.js';
 import { METRICS_SETTING, METRICS_TOKEN } from '../setup/service/metrics.js';
+import { createToken } from '../setup/service/tokens.js';
 import { childrenOf, isRunning } from '../setup/process/processes.js';
 import { beginPlant, openConnection, readResponses } from '../setup/http/raw-http.js';
 import { useResources } from '../setup/jest/resources.js';
@@ -93,9 +91,7 @@ const resources = useResources();
 beforeAll(async () => {
   database = await openTestDatabase();
   proxy = await startDatabaseProxy(database.url);
-  await prepareDatabase({ ...readConfig({}).database, url: database.url }, () => undefined);
-  const env = { DATABASE_URL: database.url };
-  token = (await runInProcess(['token', 'create', 'test'], env)).stdout.trim();
+  token = await createToken(database.url);
 });
 afterAll(async () => {
   await Promise.all(commands.map(end));

@@ -1,6 +1,7 @@
 import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
+import { pgbouncerConfig } from '../../setup/database/pgbouncer-config.js';
 import { findFreePorts } from '../../setup/process/ports.js';
 import { findUser } from '../../setup/process/processes.js';
 import type { Surroundings } from '../exit-code.js';
@@ -11,7 +12,7 @@ import {
   documentedPatroniSettings,
   haproxyConfig,
   patroniConfig,
-  pgbouncerConfig,
+  pgbouncerSettings,
 } from './settings.js';
 
 const NODES = ['pg1', 'pg2', 'pg3'];
@@ -107,7 +108,11 @@ export async function startCluster(
   const userFile = join(folder, 'users.txt');
   const pgbouncerFile = join(folder, 'pgbouncer.ini');
   await writeFile(userFile, '"plants" ""\n');
-  await writeFile(pgbouncerFile, pgbouncerConfig(pgbouncerPort, haproxyPort, userFile, settings));
+  const database = { name: 'plants', port: haproxyPort };
+  await writeFile(
+    pgbouncerFile,
+    pgbouncerConfig(pgbouncerPort, database, userFile, pgbouncerSettings(settings)),
+  );
   await start('pgbouncer', [programs.pgbouncer, pgbouncerFile]);
 
   const primary = async () => {

@@ -32,27 +32,12 @@ export function haproxyConfig(port: number, nodes: readonly NodePorts[]): string
   return `${lines.join('\n')}\n`;
 }
 
-/** @param settings of PgBouncer that differ */
-export function pgbouncerConfig(
-  port: number,
-  haproxyPort: number,
-  userFile: string,
-  settings: Readonly<Record<string, string>>,
-): string {
-  // As documented: with its own default of 15 seconds, PgBouncer refuses connections when the new primary is there.
-  const all = { server_login_retry: '1', ...settings };
-  return `[databases]
-plants = host=127.0.0.1 port=${haproxyPort}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${port}
-unix_socket_dir =
-auth_type = trust
-auth_file = ${userFile}
-pool_mode = transaction
-${Object.entries(all)
-  .map(([name, value]) => `${name} = ${value}\n`)
-  .join('')}`;
+/** @returns the documented settings of PgBouncer, with others */
+export function pgbouncerSettings(
+  others: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  // With its own default of 15 seconds, PgBouncer refuses connections when the new primary is there.
+  return { server_login_retry: '1', ...others };
 }
 
 /** What Patroni shares among the nodes, as documented. */
