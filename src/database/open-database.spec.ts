@@ -4,8 +4,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { makeDataDir, removeDataDir } from '../../test/setup/service/data-dir.js';
-import { readConfig } from '../config/config.js';
-import { PATIENT, patientConfig } from '../../test/setup/database/patient.js';
+import { patientConfig } from '../../test/setup/database/patient.js';
 import { DataDirInUseError } from './embedded/embedded-postgres.js';
 import { joinDatabase, openDatabase, type OpenDatabase } from './open-database.js';
 
@@ -28,11 +27,7 @@ describe('a data folder that is open', () => {
     resources.defer(() => removeDataDir(dataDir));
   });
 
-  const configOf = (startTimeout = 60_000) => ({
-    ...readConfig(PATIENT).database,
-    dataDir,
-    startTimeout,
-  });
+  const configOf = (startTimeout = 60_000) => patientConfig({ dataDir, startTimeout });
 
   const silent = () => undefined;
 

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { readConfig } from '../../src/config/config.js';
-import { PATIENT } from '../setup/database/patient.js';
+import { patientConfig } from '../setup/database/patient.js';
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
 import { findPostgresPackage } from '../../src/database/embedded/postgres-package.js';
 import { joinDatabase, openDatabase, type OpenDatabase } from '../../src/database/open-database.js';
@@ -36,11 +35,7 @@ const start = (env: Record<string, string> = {}): Command => {
   return service;
 };
 
-const configOf = (startTimeout = 60_000) => ({
-  ...readConfig(PATIENT).database,
-  dataDir,
-  startTimeout,
-});
+const configOf = (startTimeout = 60_000) => patientConfig({ dataDir, startTimeout });
 
 const silent = () => undefined;
 
