@@ -39,11 +39,6 @@ export default tseslint.config(
     },
   },
   {
-    // Nest's modules are classes without members, and Jest's matchers are typed as any.
-    files: ['src/**/*.module.ts'],
-    rules: { '@typescript-eslint/no-extraneous-class': 'off' },
-  },
-  {
     files: ['src/**/*.ts'],
     ignores: ['src/**/*.spec.ts'],
     rules: {

@@ -69,11 +69,6 @@ types() {
   tsc -p bench/tsconfig.json --noEmit
 }
 
-same_document() {
-  npm run -s openapi
-  git diff --exit-code -- openapi.json
-}
-
 # The committed document, and the one that a service sends.
 lint_document() {
   local port service
@@ -99,21 +94,7 @@ check_deployment() {
   promtool check rules deploy/prometheus/alerts.yml
   promtool test rules deploy/prometheus/*.test.yml
   promtool check config --syntax-only deploy/prometheus/prometheus.yml
-  check_nginx
   check_systemd
-  node -e 'JSON.parse(require("node:fs").readFileSync("deploy/grafana/dashboards/plant-store.json"))'
-}
-
-check_nginx() {
-  # Debian's nginx is older than the image's: it does not know "resolve" in an upstream, nor the container's names.
-  sed -e 's/ resolve max_fails=0/ max_fails=0/' -e 's/plant-store-replica:/127.0.0.1:/' deploy/proxy/nginx.conf > "$work/nginx.conf"
-  /usr/sbin/nginx -t -q -c "$work/nginx.conf"
-  # The site of TLS, with a certificate that is made here.
-  openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=plants.example.org \
-    -keyout "$work/privkey.pem" -out "$work/fullchain.pem" 2>/dev/null
-  sed "s#/etc/letsencrypt/live/plants.example.org#$work#" deploy/nginx/plant-store.conf > "$work/site.conf"
-  printf 'pid %s/nginx.pid; events {} http { include %s/site.conf; }\n' "$work" "$work" > "$work/tls.conf"
-  /usr/sbin/nginx -t -q -c "$work/tls.conf"
 }
 
 check_systemd() {

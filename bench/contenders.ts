@@ -6,8 +6,9 @@ import { findFreePorts } from '../test/setup/process/ports.js';
 import type { Load, LoadGenerator, LoadResult, Target } from './load.js';
 import { runPgbench } from './pgbench.js';
 import type { BenchDatabase, BenchServer } from './postgres.js';
-import { startServer, type ServerProcess } from './processes.js';
-import { ROOT, versionOf } from './repository.js';
+import { startServerProcess, type ServerProcess } from './processes.js';
+import { ROOT } from '../test/setup/process/command.js';
+import { versionOf } from './repository.js';
 import { LABELS, type ContenderName } from './results.js';
 
 const exec = promisify(execFile);
@@ -144,7 +145,7 @@ async function startHttp(
 ): Promise<Contender> {
   const [port] = (await findFreePorts(1)) as [number];
   const target = { url: `http://127.0.0.1:${port}`, ...credentials };
-  const server = await startServer(
+  const server = await startServerProcess(
     command,
     { ...env, HOST: '127.0.0.1', PORT: String(port) },
     port,

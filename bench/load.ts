@@ -6,7 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import autocannon from 'autocannon';
 import { Pool } from 'undici';
-import { ROOT, versionOf } from './repository.js';
+import { ROOT } from '../test/setup/process/command.js';
+import { versionOf } from './repository.js';
 import { LatencyRecorder, type Latency } from './statistics.js';
 
 const exec = promisify(execFile);

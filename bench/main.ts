@@ -5,7 +5,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { drawChart } from './chart.js';
 import { findLoadGenerator } from './load.js';
 import { Measurement, plannedSeconds, type Plan } from './measure.js';
-import { openServer } from './postgres.js';
+import { openBenchServer } from './postgres.js';
 import { Progress } from './progress.js';
 import { describeEnvironment, formatReport, type Report } from './report.js';
 import { ratiosOf, summarize, type Part } from './results.js';
@@ -97,7 +97,7 @@ async function measure(options: Options, signal: AbortSignal): Promise<Report> {
   const generator = await findLoadGenerator(options.generator);
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-bench-'));
   resources.defer(() => rm(folder, { recursive: true }));
-  const server = await openServer(process.env['DATABASE_URL']);
+  const server = await openBenchServer(process.env['DATABASE_URL']);
   resources.defer(() => server.close());
   signal.throwIfAborted();
 

@@ -58,7 +58,7 @@ async function startInstalled(): Promise<PostgresServer> {
  *
  * @throws Error when no server can be used
  */
-export async function openServer(databaseUrl: string | undefined): Promise<BenchServer> {
+export async function openBenchServer(databaseUrl: string | undefined): Promise<BenchServer> {
   if (databaseUrl !== undefined) return connectTo(databaseUrl, () => Promise.resolve());
   const own = await startInstalled().catch((error: Error) => {
     throw new Error(`${error.message}\nOr name a server in DATABASE_URL.`, { cause: error });

@@ -4,7 +4,7 @@ import { readFile, truncate } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startProgram } from '../test/setup/process/program.js';
-import { ROOT } from './repository.js';
+import { ROOT } from '../test/setup/process/command.js';
 
 /** A server in a process of its own, which may have child processes. */
 export interface ServerProcess {
@@ -32,7 +32,7 @@ const MICROSECONDS_PER_TICK = 10_000;
  * @param logFile receives the output of the process
  * @throws Error with the end of its log when it does not start
  */
-export async function startServer(
+export async function startServerProcess(
   command: readonly string[],
   env: Readonly<Record<string, string>>,
   port: number,

@@ -1,9 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-
-/** The root of the project, where `bench/run` starts the program. */
-export const ROOT = process.cwd();
+import { ROOT } from '../test/setup/process/command.js';
 
 /** @returns the version of a package of the service or of the benchmark */
 export function versionOf(name: string): string {

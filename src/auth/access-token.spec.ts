@@ -77,6 +77,7 @@ describe('access tokens', () => {
   it.each<[string, (token: string) => string]>([
     ['spaces and a line break', (token) => ` ${token}\n`],
     ['their scheme', (token) => `Bearer ${token}`],
+    ['characters that would fit a token on both sides', (token) => `x${token}x`],
     ['quotes and a comma, as in JSON', (token) => `"token":"${token}",`],
     [
       'a whole curl line',

@@ -1,2 +1,4 @@
-/** For browsers and operators: the methods of all routes, which pages of allowed origins may use, and which metrics name. */
+// For browsers and operators: pages of allowed origins may use these methods, and metrics name them.
+
+/** The methods of all routes. */
 export const METHODS = ['GET', 'HEAD', 'POST'];

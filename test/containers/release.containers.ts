@@ -1,10 +1,12 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { runProgram } from '../setup/process/command.js';
+import { temporaryFolder, useResources } from '../setup/jest/resources.js';
 import { engine, ENGINE, environment } from './engine.js';
+
+const resources = useResources();
 
 interface Workflow {
   jobs: { release: { steps: { id?: string; run?: string }[] } };
@@ -35,7 +37,7 @@ it('the image of a release is for amd64 and arm64, and says which version and co
   const workflow = parse(await readFile('.github/workflows/release.yml', 'utf8')) as Workflow;
   const { run } = workflow.jobs.release.steps.find(({ id }) => id === 'build')!;
   const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
-  const folder = await mkdtemp(join(tmpdir(), 'plant-store-release-'));
+  const folder = await temporaryFolder(resources);
   const image = 'ghcr.io/example/plant-store';
   try {
     await writeFile(join(folder, 'docker'), DOCKER, { mode: 0o755 });
@@ -68,6 +70,5 @@ it('the image of a release is for amd64 and arm64, and says which version and co
   } finally {
     const names = await engine('image', 'ls', '--format={{.Repository}}:{{.Tag}}', image);
     for (const name of names.split('\n').filter(Boolean)) await engine('image', 'rm', name);
-    await rm(folder, { recursive: true });
   }
 });

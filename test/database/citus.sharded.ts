@@ -13,7 +13,7 @@ import {
 import { readStoredPlants } from '../setup/database/stored-plants.js';
 import { runCommand } from '../setup/process/command.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
-import { contradictions, send, type Sent } from '../setup/model/history.js';
+import { contradictions, send, type Sent } from '../setup/model/contradictions.js';
 import { startLoad } from '../setup/model/load.js';
 import { useResources } from '../setup/jest/resources.js';
 import { generator, printedSeed } from '../setup/model/random.js';

@@ -1,6 +1,4 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -10,14 +8,15 @@ import { createToken } from '../setup/service/tokens.js';
 import { runCommand, type Command } from '../setup/process/command.js';
 import { findFreePorts } from '../setup/process/ports.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
-import { useResources } from '../setup/jest/resources.js';
+import { temporaryFolder, useResources } from '../setup/jest/resources.js';
 import { until } from '../setup/time/until.js';
 
 const exec = promisify(execFile);
 
+// Declared before the servers, which must be closed after them.
+const resources = useResources();
+
 describe('an address with two hosts, a primary and its standby', () => {
-  // Closed before the servers.
-  const resources = useResources();
   let primary: PostgresServer;
   let standby: PostgresServer;
 
@@ -120,7 +119,7 @@ describe('an address with two hosts, a primary and its standby', () => {
 });
 
 it('checks the certificate of a server against the host that it connects to', async () => {
-  const dir = await mkdtemp(join(tmpdir(), 'plant-store-tls-'));
+  const dir = await temporaryFolder(resources);
   const [key, certificate] = [join(dir, 'key.pem'), join(dir, 'certificate.pem')];
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
   const files = ['-keyout', key, '-out', certificate];
@@ -142,6 +141,5 @@ it('checks the certificate of a server against the host that it connects to', as
     );
   } finally {
     await server.close();
-    await rm(dir, { recursive: true });
   }
 });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ROOT, runProgram } from '../setup/process/command.js';
-import { startGateway, type Fault, type Gateway } from '../setup/http/gateway.js';
+import { startGateway, type GatewayFault, type Gateway } from '../setup/http/gateway.js';
 import type { StoredPlant } from '../setup/database/stored-plants.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
@@ -160,7 +160,7 @@ export function describeSample(sampleName: string, sample: Sample): void {
       [404, '{"name":"Acer","message":"There is no such page."}'],
       [500, '{"message":null}'],
     ])(title('says so when a %d is not a response of the service: %j'), async (status, body) => {
-      gateway.faults.push(...Array<Fault>(11).fill({ status, body }));
+      gateway.faults.push(...Array<GatewayFault>(11).fill({ status, body }));
       const { exitCode, output } = await run(PLANTS[0]!);
       expect(exitCode).not.toBe(0);
       expect(output).toMatch(NOT_OURS);

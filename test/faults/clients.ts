@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { generator } from '../setup/model/random.js';
 import type { History, Plant } from './history.js';
-import { bodyOf, post } from './post.js';
+import { requestBodyOf, post } from './post.js';
 
 /** Different plants that are sent under one id at the same time. */
 const RIVALS = 3;
@@ -48,7 +48,7 @@ export function startServiceClients(load: ServiceLoad, history: History): Servic
   const send = async (
     plant: Plant,
     expected: readonly number[],
-    { body = bodyOf(plant), bearer = token } = {},
+    { body = requestBodyOf(plant), bearer = token } = {},
   ): Promise<boolean> => {
     const outcome = await history.record(plant, expected, () =>
       post(url, bearer, agent, plant, body),

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { temporaryFolder, useResources } from '../setup/jest/resources.js';
-import { CannotRunError, runToExitCode, type Surroundings } from './exit-code.js';
+import { CannotRunError, runToExitCode, type RunContext } from './exit-code.js';
 import { requirePackages } from './packages.js';
 
 let out: string;
@@ -13,9 +13,9 @@ beforeEach(async () => {
 });
 
 /** @returns a run that leaves a log, and where its folder was */
-function logged(result: () => boolean): [(s: Surroundings) => Promise<boolean>, () => string] {
+function logged(result: () => boolean): [(s: RunContext) => Promise<boolean>, () => string] {
   let used = '';
-  const run = async ({ folder }: Surroundings) => {
+  const run = async ({ folder }: RunContext) => {
     used = folder;
     await writeFile(join(folder, 'service.log'), 'what happened');
     return result();

@@ -6,7 +6,7 @@ import { join, relative } from 'node:path';
 export class CannotRunError extends Error {}
 
 /** How a run is watched and interrupted. */
-export interface Surroundings {
+export interface RunContext {
   /** Receives all files; those that end in ".log" are kept when something is wrong. */
   readonly folder: string;
   readonly signal: AbortSignal;
@@ -22,7 +22,7 @@ export interface Surroundings {
  */
 export async function runToExitCode(
   out: string,
-  run: (surroundings: Surroundings) => Promise<boolean>,
+  run: (context: RunContext) => Promise<boolean>,
 ): Promise<number> {
   const interruption = new AbortController();
   // The terminal signals this process and npm, which passes the signal on: a second signal is ignored.

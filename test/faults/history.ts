@@ -1,5 +1,5 @@
 import type { StoredPlant } from '../setup/database/stored-plants.js';
-import { comparison, type SentPlant } from '../setup/model/history.js';
+import { comparison, type SentPlant } from '../setup/model/contradictions.js';
 
 /** A response that is not as openapi.json says, or does not come in time. */
 export const UNDOCUMENTED = -1;

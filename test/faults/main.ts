@@ -128,9 +128,9 @@ function plan(isPossible: (kind: Kind) => boolean): Kind[] {
 }
 
 const file = resolve(out ?? `test/faults/results/${rig}.json`);
-const exitCode = await runToExitCode(file, async (surroundings) => {
-  surroundings.print(`seed ${seed}`);
-  const report = await run({ rig, openRig: open, plan, seed, settings: setting }, surroundings);
+const exitCode = await runToExitCode(file, async (context) => {
+  context.print(`seed ${seed}`);
+  const report = await run({ rig, openRig: open, plan, seed, settings: setting }, context);
   process.stdout.write(`\n${formatReport(report)}\n`);
   const files = await saveReport(report, file);
   process.stdout.write(`${files.map((file) => relative(process.cwd(), file)).join('\n')}\n`);

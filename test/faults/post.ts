@@ -9,7 +9,7 @@ import { UNDOCUMENTED, type Outcome, type Plant } from './history.js';
 const TIMEOUT_MS = 30_000;
 
 /** @returns JSON, with the exact id */
-export function bodyOf({ id, ...rest }: Plant): string {
+export function requestBodyOf({ id, ...rest }: Plant): string {
   return `{"id":${id},${JSON.stringify(rest).slice(1)}`;
 }
 

@@ -1,5 +1,5 @@
 import type { StoredPlant } from '../setup/database/stored-plants.js';
-import { contradictions } from '../setup/model/history.js';
+import { contradictions } from '../setup/model/contradictions.js';
 import { compare, type Comparison, type History, type SentRequest } from './history.js';
 import { isKill, type Kind } from './plan.js';
 import { longestGap } from './times.js';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Surroundings } from './exit-code.js';
+import type { RunContext } from './exit-code.js';
 import type { Kind } from './plan.js';
 import type { ServiceProcess } from './service.js';
 
@@ -50,6 +50,6 @@ export interface Rig {
  */
 export type OpenRig = (
   settings: Readonly<Record<string, string>>,
-  surroundings: Surroundings,
+  context: RunContext,
   resources: AsyncDisposableStack,
 ) => Promise<Rig>;

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { generator } from '../setup/model/random.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
 import { describeMachine } from './environment.js';
-import type { Surroundings } from './exit-code.js';
-import { startClients, type AllClients } from './load.js';
+import type { RunContext } from './exit-code.js';
+import { startClients, type AllClients } from './all-clients.js';
 import { isKill, LOSE_PLANT, type Kind } from './plan.js';
 import { waitFor } from './wait-for.js';
 import { createReport, type FaultRecord, type Report } from './report.js';
@@ -37,11 +37,11 @@ export interface RunSettings {
  */
 export async function run(
   { rig: name, openRig, plan, seed, settings }: RunSettings,
-  surroundings: Surroundings,
+  context: RunContext,
 ): Promise<Report> {
-  const { signal, print } = surroundings;
+  const { signal, print } = context;
   await using resources = new AsyncDisposableStack();
-  const rig = await openRig(settings, surroundings, resources);
+  const rig = await openRig(settings, context, resources);
   const { leftOut } = rig;
   leftOut.forEach(print);
   const kinds = plan((kind) => kind === LOSE_PLANT || kind in rig.faults);
@@ -62,7 +62,7 @@ export async function run(
   const faults: FaultRecord[] = [];
   const problems: string[] = [];
   try {
-    await causeAll(kinds, rig, load, generator(seed), surroundings, faults);
+    await causeAll(kinds, rig, load, generator(seed), context, faults);
   } catch (error) {
     signal.throwIfAborted();
     problems.push((error as Error).message);
@@ -90,7 +90,7 @@ async function causeAll(
   rig: Rig,
   load: AllClients,
   random: (below: number) => number,
-  { signal, print }: Surroundings,
+  { signal, print }: RunContext,
   records: FaultRecord[],
 ): Promise<void> {
   const faults: Rig['faults'] = { ...rig.faults, [LOSE_PLANT]: losePlant(rig) };

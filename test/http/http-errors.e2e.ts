@@ -16,7 +16,7 @@ import {
   sendRaw,
 } from '../setup/http/raw-http.js';
 import { useResources } from '../setup/jest/resources.js';
-import { holdServiceTimers, type HeldTimers } from '../setup/time/service-timers.js';
+import { holdServiceTimers, type HeldServiceTimers } from '../setup/time/service-timers.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { runInThread } from '../setup/process/thread.js';
 
@@ -253,7 +253,7 @@ describe('a client that waits for longer than it may be idle', () => {
   /** Not reached unless a test ends it, however busy the machine is. */
   const DATABASE_TIMEOUT_MS = 59_999;
   let service: TestService;
-  let timers: HeldTimers | undefined;
+  let timers: HeldServiceTimers | undefined;
 
   beforeAll(async () => {
     service = await startService({

@@ -6,6 +6,7 @@ import { request, type RequestOptions } from 'node:https';
 import { createServer, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect } from 'node:tls';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readDocumented } from '../setup/http/fetch-documented.js';
@@ -17,10 +18,13 @@ import { startService, type TestService } from '../setup/service/service.js';
 
 const HOST = 'plants.example.org';
 
+/** Browsers use no other protocol for a year. */
+const TLS_ONLY = { 'strict-transport-security': 'max-age=31536000' };
+
 describe('the TLS site for nginx', () => {
   let service: TestService;
   let dir: string;
-  let certificate: Buffer;
+  let ca: Buffer;
   const resources = useResources();
 
   beforeAll(async () => {
@@ -30,7 +34,7 @@ describe('the TLS site for nginx', () => {
     const subject = ['-subj', `/CN=${HOST}`, '-addext', `subjectAltName=DNS:${HOST}`];
     const options = ['-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1'];
     await promisify(execFile)('openssl', ['req', ...options, ...subject, ...files]);
-    certificate = await readFile(join(dir, 'fullchain.pem'));
+    ca = await readFile(join(dir, 'fullchain.pem'));
   });
   afterAll(async () => {
     await rm(dir, { recursive: true });
@@ -55,7 +59,7 @@ describe('the TLS site for nginx', () => {
         port: https,
         host: '127.0.0.1',
         servername: HOST,
-        ca: certificate,
+        ca,
         path: '/plants',
         method: 'POST',
         agent: false,
@@ -70,7 +74,7 @@ describe('the TLS site for nginx', () => {
       const [response] = (await once(sent, 'response')) as [IncomingMessage];
       return response;
     };
-    return { post, http };
+    return { post, http, https };
   }
   const read = async (response: IncomingMessage) =>
     JSON.parse(await readDocumented(response, 'POST /anywhere')) as object;
@@ -79,7 +83,7 @@ describe('the TLS site for nginx', () => {
     const { post } = await startSite(service.port);
     const stored = await post('{"id":9223372036854775807,"name":"a"}');
     expect(stored.statusCode).toBe(200);
-    expect(stored.headers['strict-transport-security']).toBe('max-age=31536000');
+    expect(stored.headers).toMatchObject(TLS_ONLY);
     stored.resume();
     const wrong = (address: string) =>
       post('{}', { authorization: 'Bearer wrong', 'x-forwarded-for': address }).then(read);
@@ -87,16 +91,47 @@ describe('the TLS site for nginx', () => {
     expect(await wrong('192.0.2.2')).toMatchObject({ error: 42900 });
   });
 
+  it('redirects requests without TLS for good', async () => {
+    const { http } = await startSite(service.port);
+    const get = ['--silent', '--header', `Host: ${HOST}`, `http://127.0.0.1:${http}/docs?a=b`];
+    const format = ['--output', '/dev/null', '--write-out', '%{http_code} %{redirect_url}'];
+    const { stdout } = await promisify(execFile)('curl', [...format, ...get]);
+    expect(stdout).toBe(`301 https://${HOST}/docs?a=b`);
+  });
+
+  it('speaks no TLS before 1.2', async () => {
+    const { https } = await startSite(service.port);
+    const connectWith = (version: 'TLSv1.1' | 'TLSv1.2') => {
+      // OpenSSL itself would refuse the old one at its default level of security.
+      const old = { minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0' };
+      const socket = connect({ port: https, host: '127.0.0.1', servername: HOST, ca, ...old });
+      return once(socket, 'secureConnect').finally(() => socket.destroy());
+    };
+    await expect(connectWith('TLSv1.2')).resolves.toEqual([]);
+    await expect(connectWith('TLSv1.1')).rejects.toMatchObject({
+      code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
+    });
+  });
+
+  it('passes on a header field of 12 KB, as the token of an identity provider may need', async () => {
+    const { post } = await startSite(service.port);
+    const stored = await post('{"id":2,"name":"a"}', { 'x-long': 'x'.repeat(12_000) });
+    expect(stored.statusCode).toBe(200);
+    stored.resume();
+  });
+
   it('refuses a body that is too large, as the service does', async () => {
     const { post } = await startSite(service.port);
-    expect(await read(await post(' '.repeat(64 * 1024 + 1)))).toMatchObject({ error: 40003 });
+    const response = await post(' '.repeat(64 * 1024 + 1));
+    expect(response.headers).toMatchObject(TLS_ONLY);
+    expect(await read(response)).toMatchObject({ error: 40003 });
   });
 
   it('answers 50301 while the service is away', async () => {
     const [free] = (await findFreePorts(1)) as [number];
     const { post } = await startSite(free);
     const response = await post('{"id":1,"name":"a"}');
-    expect(response.headers['retry-after']).toBe('1');
+    expect(response.headers).toMatchObject({ 'retry-after': '1', ...TLS_ONLY });
     expect(await read(response)).toMatchObject({ error: 50301 });
   });
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse as parseYaml } from 'yaml';
 import { describeApp } from '../../src/app.js';
 import { ErrorCode } from '../../src/errors/error-codes.js';
-import { runInProcess } from '../setup/service/cli.js';
+import { runCommand } from '../setup/process/command.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 const ERROR = { $ref: '#/components/schemas/Error' };
@@ -155,8 +155,9 @@ describe('the OpenAPI document', () => {
     const json = await service.request('/openapi.json');
     const yaml = await service.request('/openapi.yaml');
     expect(committed).toBe(`${JSON.stringify(generated, null, 2)}\n`);
-    const { exitCode, stdout } = await runInProcess(['openapi'], {});
-    expect([exitCode, stdout]).toEqual([0, committed]);
+    const settings = { HOST: '0.0.0.0', PORT: '4000', BASE_URL: 'https://plants.example.org' };
+    const command = runCommand(['dist/cli.js', 'openapi'], settings);
+    expect([await command.exit(), command.stdout]).toEqual([0, committed]);
     generated.servers[0]!.variables.base_url.default = service.url;
     expect(json.headers.get('content-type')).toContain('application/json');
     expect(json.body).toEqual(generated);

@@ -9,11 +9,20 @@ import { CLOSING_MS } from './closing-time.js';
 const textOf = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 const read = (file: string): unknown => parse(textOf(file), { merge: true });
 
-const defaultOf = (name: 'DATABASE_TIMEOUT_MS' | 'SHUTDOWN_DELAY_MS' | 'SHUTDOWN_TIMEOUT_MS') =>
-  settings.shape[name].parse(undefined);
+const defaultOf = (
+  name:
+    'DATABASE_TIMEOUT_MS' | 'KEEP_ALIVE_TIMEOUT_MS' | 'SHUTDOWN_DELAY_MS' | 'SHUTDOWN_TIMEOUT_MS',
+) => settings.shape[name].parse(undefined);
 
 /** @param text such as `20s` */
 const millisecondsOf = (text: string) => Number(/^(\d+)s$/.exec(text)![1]) * 1000;
+
+/** Six for a token that waits for others and then for its own statements: see docs/limits.md. */
+const LONGEST_REQUEST_MS = 6 * defaultOf('DATABASE_TIMEOUT_MS');
+
+/** The first value of a directive of nginx, in milliseconds. */
+const nginxTimeout = (file: string, directive: string) =>
+  millisecondsOf(new RegExp(`\\b${directive} (\\w+);`).exec(textOf(file))![1]!);
 
 interface ComposeService {
   image: string;
@@ -164,9 +173,20 @@ describe('the Compose file', () => {
     expect(millisecondsOf(service.stop_grace_period)).toBeGreaterThan(needed);
   });
 
-  it('keeps the plants in a volume, which remains without the container', () => {
-    expect(mountOf('postgres', 'postgres-data')).toBe('/var/lib/postgresql');
-    expect(compose.volumes).toHaveProperty('postgres-data');
+  it.each([
+    ['postgres', '/var/lib/postgresql'],
+    ...['coordinator', 'worker-1', 'worker-2'].map((name) => [
+      `citus-${name}`,
+      '/var/lib/postgresql/data',
+    ]),
+  ])('keeps the plants of %s in a volume, which remains without the container', (name, folder) => {
+    expect(mountOf(name, `${name}-data`)).toBe(folder);
+    expect(compose.volumes).toHaveProperty(`${name}-data`);
+  });
+
+  it.each(['migration', 'proxy'])('starts %s when what it works with is ready', (name) => {
+    const conditions = Object.values(services[name]!.depends_on!).map((it) => it.condition);
+    expect(conditions).toEqual(['service_healthy']);
   });
 
   describe('on Citus', () => {
@@ -194,9 +214,32 @@ describe('the Compose file', () => {
 
   // Read and not run: a database would have to hang for longer than that.
   it('has a proxy that waits longer than a request may take', () => {
-    const [, timeout] = /proxy_read_timeout (\w+);/.exec(textOf('deploy/proxy/nginx.conf'))!;
-    // Six for a token that waits for others and then for its own statements: see docs/limits.md.
-    expect(millisecondsOf(timeout!)).toBeGreaterThan(6 * defaultOf('DATABASE_TIMEOUT_MS'));
+    expect(nginxTimeout('deploy/proxy/nginx.conf', 'proxy_read_timeout')).toBeGreaterThan(
+      LONGEST_REQUEST_MS,
+    );
+  });
+});
+
+describe('the site for nginx on the host of the service', () => {
+  const SITE = 'deploy/nginx/plant-store.conf';
+
+  it('waits longer than a request may take', () => {
+    expect(nginxTimeout(SITE, 'proxy_read_timeout')).toBeGreaterThan(LONGEST_REQUEST_MS);
+  });
+
+  it('closes connections to the service before the service does', () => {
+    expect(nginxTimeout(SITE, 'keepalive_timeout')).toBeLessThan(
+      defaultOf('KEEP_ALIVE_TIMEOUT_MS'),
+    );
+  });
+
+  it('listens at the addresses of IPv6, too', () => {
+    expect(textOf(SITE).match(/listen .*;/g)).toEqual([
+      'listen 80;',
+      'listen [::]:80;',
+      'listen 443 ssl;',
+      'listen [::]:443 ssl;',
+    ]);
   });
 });
 
@@ -207,7 +250,6 @@ describe('the monitoring of the Compose file', () => {
     scrape_configs: [
       {
         job_name: string;
-        authorization: { credentials_file: string };
         dns_sd_configs: [{ names: string[]; port: number }];
       },
     ];

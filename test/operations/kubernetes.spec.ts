@@ -283,6 +283,10 @@ describe('the Kubernetes files', () => {
     expect(podLabels(job, 'migration')).not.toMatchObject(ofService.selector);
   });
 
+  it('the ingress reaches the service at port 80', () => {
+    expect(read('service.yaml')).toMatchObject({ spec: { ports: [{ name: 'http', port: 80 }] } });
+  });
+
   it('probes and the service name ports that exist', () => {
     const names = service.ports.map(({ name }) => name);
     const { spec } = read('service.yaml') as { spec: { ports: [{ targetPort: string }] } };

@@ -29,6 +29,14 @@ describe('the unit of systemd', () => {
     expect(() => readConfig(rest)).not.toThrow();
   });
 
+  it('is reached through the proxy on the same host alone, which it trusts', () => {
+    expect(environment).toMatchObject({ HOST: '127.0.0.1', TRUSTED_PROXY_HOPS: '1' });
+  });
+
+  it('starts without the file of more settings, too', () => {
+    expect(valuesOf('EnvironmentFile')).toEqual(['-/etc/plant-store/environment']);
+  });
+
   it('gives the address of the database to the service in the file that only root can read', () => {
     const [name, source] = valuesOf('LoadCredential')[0]!.split(':');
     expect(source).toBe('/etc/plant-store/database-url');

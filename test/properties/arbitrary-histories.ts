@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { SentPlant } from '../setup/model/history.js';
+import type { SentPlant } from '../setup/model/contradictions.js';
 import { OPTIONAL_FIELDS, present, recordOf } from '../setup/model/plant.js';
 
 /** What happens next; `turns` of the event loop pass before it. */

@@ -8,7 +8,7 @@ import {
   send,
   type Sent,
   type SentPlant,
-} from '../setup/model/history.js';
+} from '../setup/model/contradictions.js';
 import { openConnection } from '../setup/http/raw-http.js';
 import type { TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';

@@ -245,16 +245,10 @@ describe('the token commands, beside a running service', () => {
     expect(await list()).toHaveLength(1);
   });
 
-  it.each<[string, (token: string) => string[]]>([
-    ['the header field, unquoted', (token) => ['Authorization:', 'Bearer', token]],
-    ['characters that would fit a token on both sides', (token) => [`x${token}x`]],
-    [
-      'a whole curl line, unquoted',
-      (token) => ['curl', '-sS', '-X', 'POST', '-H', `Authorization: Bearer ${token}`, '-d', '{}'],
-    ],
-  ])('revoke finds a token with %s around it', async (_around, textOf) => {
+  it('revoke finds a token in all the words of a curl line, unquoted', async () => {
     const leaked = await tokens().create('greenhouse');
-    expect(await token('revoke', ...textOf(leaked), '--yes')).toMatchObject({ exitCode: 0 });
+    const curl = ['curl', '-sS', '-X', 'POST', '-H', `Authorization: Bearer ${leaked}`, '-d', '{}'];
+    expect(await token('revoke', ...curl, '--yes')).toMatchObject({ exitCode: 0 });
     expect(await tokens().findLive('greenhouse')).toEqual([]);
   });
 

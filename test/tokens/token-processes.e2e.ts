@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
-import type { Outcome } from '../setup/service/cli.js';
+import type { CommandResult } from '../setup/service/cli.js';
 import { NODE, runCommand, runProgram } from '../setup/process/command.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
@@ -17,7 +17,7 @@ describe('a token command, as a process', () => {
   const tokens = () => service.app.get(AccessTokensService);
 
   /** Runs a command with its streams redirected by the shell, such as `>&-`. */
-  async function execute(redirection: string, ...args: string[]): Promise<Outcome> {
+  async function execute(redirection: string, ...args: string[]): Promise<CommandResult> {
     const command = runProgram(
       'sh',
       ['-c', `exec "$@" ${redirection}`, 'sh', ...NODE, 'dist/cli.js', 'token', ...args],

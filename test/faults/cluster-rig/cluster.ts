@@ -4,7 +4,7 @@ import pg from 'pg';
 import { pgbouncerConfig } from '../../setup/database/pgbouncer-config.js';
 import { findFreePorts } from '../../setup/process/ports.js';
 import { findUser } from '../../setup/process/processes.js';
-import type { Surroundings } from '../exit-code.js';
+import type { RunContext } from '../exit-code.js';
 import { startProgram } from '../../setup/process/program.js';
 import { waitFor } from '../wait-for.js';
 import { ClusterNode } from './node.js';
@@ -45,7 +45,7 @@ export interface Cluster {
 export async function startCluster(
   programs: Programs,
   settings: Readonly<Record<string, string>>,
-  { folder, signal }: Surroundings,
+  { folder, signal }: RunContext,
 ): Promise<Cluster> {
   await using started = new AsyncDisposableStack();
   const user = await findUser();

@@ -18,11 +18,11 @@ const PAUSE_MS = { shortest: 1000, longest: 5000 } as const;
 const PROXIES = { haproxy: 'HAProxy', pgbouncer: 'PgBouncer' } as const;
 
 /** Services behind each proxy of a cluster with failover, with a plain client beside each of them. */
-export const openClusterRig: OpenRig = async (settings, surroundings, resources) => {
-  const { folder, signal, print } = surroundings;
+export const openClusterRig: OpenRig = async (settings, context, resources) => {
+  const { folder, signal, print } = context;
   const programs = await findPrograms();
   print('starts the cluster');
-  const cluster = await startCluster(programs, settings, surroundings);
+  const cluster = await startCluster(programs, settings, context);
   resources.defer(() => cluster.close());
   print('starts the services');
   const services: ServiceProcess[] = [];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { startDatabaseProxy } from '../../setup/database/database-proxy.js';
 import { disturb, startPostgresServer } from '../../setup/database/postgres-server.js';
 import { mountSmallDisk, type SmallDisk } from '../../setup/process/disk.js';
-import type { Surroundings } from '../exit-code.js';
+import type { RunContext } from '../exit-code.js';
 import { findFaketime, requirePackages } from '../packages.js';
 import { waitFor } from '../wait-for.js';
 import { queryOnce } from '../../setup/database/query-once.js';
@@ -23,8 +23,8 @@ const NO_PROXY =
   'Left out: cut connections, and jumps of the clock, after which connections are cut: nothing is between the service and its embedded Postgres.';
 
 /** A Postgres server, and a proxy between it and the service. */
-export const openServerRig: OpenRig = async (settings, surroundings, resources) => {
-  const { folder } = surroundings;
+export const openServerRig: OpenRig = async (settings, context, resources) => {
+  const { folder } = context;
   const { faketime, disk } = await openMachine(resources);
   const server = await startPostgresServer({
     settings: { ...SETTINGS, ...settings },
@@ -40,16 +40,16 @@ export const openServerRig: OpenRig = async (settings, surroundings, resources) 
   const targets = await startTargets(
     { ...server, restartsItself: false },
     { env, faketime },
-    surroundings,
+    context,
     resources,
   );
   return openRig(targets, disk, { faults: proxyFaults(targets, proxy), leftOut: [] });
 };
 
 /** The embedded Postgres, which the service starts, starts again, and ends. */
-export const openEmbeddedRig: OpenRig = async (_settings, surroundings, resources) => {
+export const openEmbeddedRig: OpenRig = async (_settings, context, resources) => {
   const { faketime, disk } = await openMachine(resources);
-  const dataDir = join(disk?.folder ?? surroundings.folder, 'data');
+  const dataDir = join(disk?.folder ?? context.folder, 'data');
   await mkdir(dataDir);
   const cluster = join(dataDir, 'postgres');
   // It ends by itself when the service has ended, and keeps the disk busy until then.
@@ -62,7 +62,7 @@ export const openEmbeddedRig: OpenRig = async (_settings, surroundings, resource
   const targets = await startTargets(
     embeddedServer(cluster),
     { env, faketime },
-    surroundings,
+    context,
     resources,
   );
   return openRig(targets, disk, { faults: {}, leftOut: [NO_PROXY] });
@@ -95,7 +95,7 @@ async function openMachine(
 async function startTargets(
   server: FaultServer,
   options: { readonly env: Readonly<Record<string, string>>; readonly faketime: string },
-  { folder, signal }: Surroundings,
+  { folder, signal }: RunContext,
   resources: AsyncDisposableStack,
 ): Promise<Targets> {
   const log = join(folder, 'service.log');

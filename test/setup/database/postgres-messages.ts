@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 // The protocol is version 3.0 (PostgreSQL documentation, chapter "Frontend/Backend Protocol").
 
 /** The fields of an error or a notice that clients use. */
-export interface Report {
+export interface PostgresReport {
   readonly code: string;
   readonly message?: string;
   readonly routine?: string;
@@ -14,8 +14,8 @@ export interface Reply {
   readonly rows?: readonly object[];
   /** The tag of the command, as `COMMIT`; by default that of a SELECT. */
   readonly command?: string;
-  readonly notice?: Report;
-  readonly error?: Report;
+  readonly notice?: PostgresReport;
+  readonly error?: PostgresReport;
 }
 
 /** Reads the messages of a client; the first one has no type. */
@@ -73,7 +73,7 @@ const READY = message('Z', Buffer.from('I'));
 
 export const LOGGED_IN = Buffer.concat([message('R', int32(0)), READY]);
 
-export function encodeError(error: Report): Buffer {
+export function encodeError(error: PostgresReport): Buffer {
   return report('E', error);
 }
 
@@ -106,7 +106,7 @@ function typeOf(value: unknown): number {
   return typeof value === 'number' ? 23 : 25;
 }
 
-function report(type: 'E' | 'N', { code, message: words = 'no', routine }: Report): Buffer {
+function report(type: 'E' | 'N', { code, message: words = 'no', routine }: PostgresReport): Buffer {
   const fields = [`C${code}`, `M${words}`, ...(routine === undefined ? [] : [`R${routine}`])];
   return message(type, ...fields.map(text), Buffer.alloc(1));
 }

@@ -8,7 +8,7 @@ import {
   readMessages,
   readParameters,
   type Reply,
-  type Report,
+  type PostgresReport,
 } from './postgres-messages.js';
 import { startServer } from '../http/open-server.js';
 import type { Resources } from '../jest/resources.js';
@@ -42,7 +42,7 @@ export interface Script {
   /** Responds to a login, which succeeds unless there is an error. */
   readonly login?: ((connection: Connection) => Response) | undefined;
   /** Other responses to what is asked about the server when a connection begins: rows, an error, or none. */
-  readonly settings?: Readonly<Record<string, readonly object[] | Report | 'silence'>>;
+  readonly settings?: Readonly<Record<string, readonly object[] | PostgresReport | 'silence'>>;
 }
 
 /** A server that speaks as much of the protocol of Postgres as statements need, and fails as its script says. */

@@ -4,7 +4,7 @@ import { fetchDocumented, noResponse } from './fetch-documented.js';
 import { startServer } from './open-server.js';
 
 /** What happens to a request instead of a normal response. */
-export type Fault =
+export type GatewayFault =
   | {
       readonly status: number;
       readonly retryAfter?: string;
@@ -22,7 +22,7 @@ export interface Gateway {
   /** The bodies that arrived, with the time in ms. */
   readonly requests: readonly { readonly body: string; readonly at: number }[];
   /** The faults of the next requests, one each. */
-  readonly faults: Fault[];
+  readonly faults: GatewayFault[];
   /** Is called for every response of the service, before the client gets it. */
   onResponse: (status: number) => void;
   /** @throws UndocumentedError when a response of the service was not as openapi.json says */
@@ -31,7 +31,7 @@ export interface Gateway {
 
 export async function startGateway(serviceUrl: string): Promise<Gateway> {
   const requests: { body: string; at: number }[] = [];
-  const faults: Fault[] = [];
+  const faults: GatewayFault[] = [];
   const inFlight = new Set<Promise<void>>();
 
   const server = createServer((request, response) => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll } from '@jest/globals';
+import { killPrograms } from '../process/command.js';
 import { readProcessState, untilReleased, type ProcessState } from './process-state.js';
 
 // After the last hook of a test file, its process holds no more than before the first one.
@@ -7,4 +8,4 @@ beforeAll(async () => {
   before = await readProcessState();
 });
 // NodeImportEnvironment lets this hook run after those of the test file.
-afterAll(() => untilReleased(before));
+afterAll(() => untilReleased(before).finally(killPrograms));

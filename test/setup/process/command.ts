@@ -1,4 +1,4 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,6 +14,13 @@ const [, flags] = /^exec node (.+) "\$@"$/m.exec(readFileSync(join(ROOT, 'plant-
 
 /** The program that runs a script of the build, with the flags that `./plant-store` gives it. */
 export const NODE: readonly [string, ...string[]] = [process.execPath, ...flags!.split(' ')];
+
+const running = new Set<ChildProcess>();
+
+/** Kills the programs that a test which failed has left: Jest would wait for them without an end. */
+export function killPrograms(): void {
+  for (const child of running) child.kill('SIGKILL');
+}
 
 /** Where each process writes which lines it ran, if coverage is measured. */
 const COVERAGE = process.env['NODE_V8_COVERAGE'];
@@ -75,6 +82,8 @@ export function runProgram(
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  running.add(child);
+  child.once('close', () => running.delete(child));
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));

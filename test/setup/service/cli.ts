@@ -6,7 +6,7 @@ import { PassThrough, Transform } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { run } from '../../../src/cli/program.js';
 
-export interface Outcome {
+export interface CommandResult {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -32,7 +32,7 @@ export async function runInProcess(
   args: readonly string[],
   env: Record<string, string>,
   { stdout: path, typed, isTerminal = false, onMessage }: Surroundings = {},
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const dir = await mkdtemp(join(tmpdir(), 'plant-store-output-'));
   const output = await open(path ?? join(dir, 'stdout'), 'w');
   const stdout = Object.assign(output.createWriteStream(), { fd: output.fd });

@@ -35,7 +35,7 @@ export function endTimersAtOnce(...lengths: number[]): () => void {
   };
 }
 
-export interface HeldTimers {
+export interface HeldServiceTimers {
   /** Lets time pass for these timers, in milliseconds. */
   advance(milliseconds: number): void;
   /** Ends those that are held, and gives later timers their own time again. */
@@ -46,7 +46,7 @@ export interface HeldTimers {
  * Holds the timers of this length, in milliseconds, that the service starts: their time passes when the test says so, for a
  * test of what happens before and after.
  */
-export function holdServiceTimers(length: number): HeldTimers {
+export function holdServiceTimers(length: number): HeldServiceTimers {
   const { setTimeout: startTimer, clearTimeout: stopTimer } = outer;
   const held = new Map<NodeJS.Timeout, { end: number; readonly callback: () => void }>();
   let now = 0;

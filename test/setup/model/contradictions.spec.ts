@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { contradictions } from './history.js';
+import { contradictions } from './contradictions.js';
 
 const row = (name: string, tag?: string) => ({
   id: '9007199254740993',
