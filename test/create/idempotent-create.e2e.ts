@@ -61,21 +61,28 @@ describe('creating is idempotent', () => {
     .filter((name) => !['id', 'createdAt'].includes(name));
 
   it.each(compared)(
-    'the same id with another %s alone is 40006 and changes nothing',
+    'isSamePlant of plants.service.ts: the same id with another %s alone is 40006 and changes nothing',
     async (column) => {
       expect(await service.post(PLANT)).toMatchObject({ status: 200 });
       await expectIdTaken(JSON.stringify({ id: 1, name: 'a', tag: 't', [column]: 'other' }));
     },
   );
 
-  it('no tag and an empty tag are different', async () => {
-    await service.post('{"id":1,"name":"a","tag":""}');
-    expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ body: { error: 40006 } });
-    await service.post('{"id":2,"name":"a"}');
-    expect(await service.post('{"id":2,"name":"a","tag":""}')).toMatchObject({
-      body: { error: 40006 },
-    });
-  });
+  it.each(compared.filter((name) => name !== 'name'))(
+    'isSamePlant of plants.service.ts: no %s and an empty one are different',
+    async (column) => {
+      const [without, withEmpty] = [{ name: 'a' }, { name: 'a', [column]: '' }];
+      for (const [id, first, second] of [
+        [1, withEmpty, without],
+        [2, without, withEmpty],
+      ] as const) {
+        expect(await service.post(JSON.stringify({ id, ...first }))).toMatchObject({ status: 200 });
+        expect(await service.post(JSON.stringify({ id, ...second }))).toMatchObject({
+          body: { error: 40006 },
+        });
+      }
+    },
+  );
 
   it('exactly one of several clients racing for one id wins', async () => {
     for (let id = 1; id <= 20; id++) {

@@ -23,7 +23,10 @@ const FIELDS = getMetadataArgsStorage()
 /** Each text is the name of its field. */
 const TEXTS = Object.fromEntries(FIELDS.filter((it) => it !== 'id').map((name) => [name, name]));
 
-const bodyOf = (id: string) => `{"id":${id},${JSON.stringify(TEXTS).slice(1)}`;
+/** An empty text is not a missing one. */
+const EMPTY = Object.fromEntries(Object.keys(TEXTS).map((name) => [name, '']));
+
+const bodyOf = (id: string, texts = TEXTS) => `{"id":${id},${JSON.stringify(texts).slice(1)}`;
 
 /** The title of a test that fails for a new column names the file that does not know it. */
 describe('each column of a plant, as plant.entity.ts has them, is known to', () => {
@@ -59,9 +62,12 @@ describe('each column of a plant, as plant.entity.ts has them, is known to', () 
     ['a plant, or those of one shard', true],
     ['plants', false],
   ])('the statement of plants.repository.ts that inserts %s', async (_which, areInShard) => {
-    const plants = [1n, 2n].map((id) => ({ ...TEXTS, id }) as unknown as NewPlant);
+    const plants = [
+      { ...TEXTS, id: 1n },
+      { ...EMPTY, id: 2n },
+    ] as unknown as NewPlant[];
     await service.app.get(PlantsRepository).insert(plants, areInShard);
-    expect(await stored()).toEqual([TEXTS, TEXTS]);
+    expect(await stored()).toEqual([TEXTS, EMPTY]);
   });
 
   const insert = () =>
@@ -79,8 +85,9 @@ describe('each column of a plant, as plant.entity.ts has them, is known to', () 
   it('the response of plants.service.ts, if it was sent', async () => {
     for (const _time of ['created', 'repeated']) {
       expect(await service.post(bodyOf('1'))).toMatchObject({ status: 200, body: TEXTS });
+      expect(await service.post(bodyOf('2', EMPTY))).toMatchObject({ status: 200, body: EMPTY });
     }
-    expect(await stored()).toEqual([TEXTS]);
+    expect(await stored()).toEqual([TEXTS, EMPTY]);
   });
 
   it.each(['plants.csv', 'plants.ndjson'])(
