@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { noResponse } from '../setup/http/fetch-documented.js';
 import { useResources } from '../setup/jest/resources.js';
 import { startLoad } from '../setup/model/load.js';
 import { until } from '../setup/time/until.js';
@@ -150,14 +149,6 @@ it('its proxy refuses the body that the service would refuse, and passes on the 
   const tooLarge = await ofSize(250);
   expect(tooLarge.status).toBe(400);
   expect(await tooLarge.json()).toMatchObject({ message: 'The body is too large.' });
-});
-
-it('its proxy says that no instance responds', async () => {
-  await compose('--profile', 'scale', 'stop', 'plant-store-replica');
-  const response = await postPlant(proxy, token, '3').catch(noResponse);
-  expect(response?.status).toBe(503);
-  expect(response?.headers.get('retry-after')).toBe('1');
-  expect(await response?.json()).toMatchObject({ error: 50301 });
 });
 
 it('Prometheus reads the metrics with the token in its file', async () => {
