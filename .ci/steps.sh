@@ -111,7 +111,8 @@ tests() {
 runs=0
 rm -rf coverage
 # Some tests run the service as another user, who writes there, too.
-install -d -m 1777 coverage/raw
+mkdir -p coverage/raw
+chmod 1777 coverage/raw
 
 # Jest counts the lines of unit tests itself, because it compiles the modules for them in another way than the build.
 unit_tests() {
