@@ -6,6 +6,7 @@ import {
   cp,
   mkdir,
   readdir,
+  rename,
   rm,
   stat,
   symlink,
@@ -309,6 +310,19 @@ describe('a data folder that cannot be used', () => {
       expect(await stat(postgres)).toMatchObject({ uid: 65_534, mode: 0o40700 });
     }
   });
+
+  itAsRoot(
+    'root changes no folder that a link names, which another user may have made',
+    async () => {
+      const [postgres, elsewhere] = [join(dataDir, 'postgres'), join(dataDir, 'elsewhere')];
+      await rename(postgres, elsewhere);
+      await symlink('elsewhere', postgres);
+      await run('chown', ['-R', '65534', elsewhere]);
+      await chmod(elsewhere, 0o750);
+      expect(await runInProcess(['migrate'], { DATA_DIR: dataDir })).toMatchObject({ exitCode: 0 });
+      expect(await stat(elsewhere)).toMatchObject({ uid: 65_534, mode: 0o40750 });
+    },
+  );
 
   itAsRoot('root may not give the database to another user: the message says so', async () => {
     const service = attemptProgram(

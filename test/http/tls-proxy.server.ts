@@ -83,7 +83,7 @@ describe('the TLS site for nginx', () => {
     const { post } = await startSite(service.port);
     const stored = await post('{"id":9223372036854775807,"name":"a"}');
     expect(stored.statusCode).toBe(200);
-    expect(stored.headers).toMatchObject(TLS_ONLY);
+    expect(stored.headers).toMatchObject({ ...TLS_ONLY, server: 'nginx' });
     stored.resume();
     const wrong = (address: string) =>
       post('{}', { authorization: 'Bearer wrong', 'x-forwarded-for': address }).then(read);
