@@ -348,6 +348,8 @@ describe('the token commands, beside a running service', () => {
     await token('create', 'greenhouse');
     const other = new pg.Client({ connectionString: service.database.url });
     await other.connect();
+    // The settings of the database may end sessions that hold a lock.
+    await other.query('SET idle_in_transaction_session_timeout = 0');
     await other.query('BEGIN; UPDATE access_tokens SET revoked_at = now()');
     const rotated = token('rotate', 'greenhouse');
     await until(async () => {
