@@ -50,7 +50,7 @@ export function contenderVersions(): Record<string, string> {
 }
 
 /** The server, the load generator and the folder that all contenders share. */
-export interface Surroundings {
+export interface MeasuringContext {
   readonly server: BenchServer;
   readonly generator: LoadGenerator;
   /** The folder for logs. */
@@ -65,9 +65,9 @@ export interface Surroundings {
  */
 export async function startContender(
   name: ContenderName,
-  surroundings: Surroundings,
+  context: MeasuringContext,
 ): Promise<Contender> {
-  const { server } = surroundings;
+  const { server } = context;
   const database = name === 'echo' ? undefined : await server.createDatabase();
   try {
     if (name === 'postgres') await database!.createTable();
@@ -75,8 +75,8 @@ export async function startContender(
     const settings = OUR_SETTINGS[name];
     const contender =
       settings === undefined
-        ? await startPeer(name, database, surroundings)
-        : await startOurs(name, settings, database!, surroundings);
+        ? await startPeer(name, database, context)
+        : await startOurs(name, settings, database!, context);
     await check(contender).catch(async (error: unknown) => {
       await contender.process!.stop();
       throw error;
@@ -101,7 +101,7 @@ async function startOurs(
   name: ContenderName,
   settings: Record<string, string>,
   database: BenchDatabase,
-  surroundings: Surroundings,
+  context: MeasuringContext,
 ): Promise<Contender> {
   const env = { DATABASE_URL: database.url, NODE_ENV: 'production' };
   // The command also makes the table.
@@ -109,7 +109,7 @@ async function startOurs(
     exec(process.execPath, ['dist/cli.js', ...command], {
       cwd: ROOT,
       env: { PATH: process.env['PATH'], ...env },
-      signal: surroundings.signal,
+      signal: context.signal,
     });
   const { stdout } = await run('token', 'create', 'bench');
   if (name === 'oursOnShards') await run('migrate', '--distribute');
@@ -119,20 +119,20 @@ async function startOurs(
     { ...env, ...settings },
     { token: stdout.trim() },
     database,
-    surroundings,
+    context,
   );
 }
 
 async function startPeer(
   name: ContenderName,
   database: BenchDatabase | undefined,
-  surroundings: Surroundings,
+  context: MeasuringContext,
 ): Promise<Contender> {
   await database?.createTable();
   const script = join(import.meta.dirname, 'peers', `${PEERS[name]}.js`);
   const env: Record<string, string> = { NODE_ENV: 'production' };
   if (database !== undefined) env['DATABASE_URL'] = database.url;
-  return startHttp(name, [process.execPath, script], env, {}, database, surroundings);
+  return startHttp(name, [process.execPath, script], env, {}, database, context);
 }
 
 async function startHttp(
@@ -141,7 +141,7 @@ async function startHttp(
   env: Record<string, string>,
   credentials: Pick<Target, 'token'>,
   database: BenchDatabase | undefined,
-  { generator, folder, signal }: Surroundings,
+  { generator, folder, signal }: MeasuringContext,
 ): Promise<Contender> {
   const [port] = (await findFreePorts(1)) as [number];
   const target = { url: `http://127.0.0.1:${port}`, ...credentials };

@@ -1,5 +1,5 @@
 import { whyNoCitus } from '../test/setup/database/citus-cluster.js';
-import { startContender, type Contender, type Surroundings } from './contenders.js';
+import { startContender, type Contender, type MeasuringContext } from './contenders.js';
 import type { LoadResult } from './load.js';
 import type { Progress } from './progress.js';
 import { LABELS, rateOf, summarize, type ContenderName, type Part, type Round } from './results.js';
@@ -63,7 +63,7 @@ export class Measurement {
 
   constructor(
     private readonly plan: Plan,
-    private readonly surroundings: Surroundings,
+    private readonly context: MeasuringContext,
     private readonly progress: Progress,
   ) {}
 
@@ -82,7 +82,7 @@ export class Measurement {
       try {
         await parts[part]();
       } catch (error) {
-        this.surroundings.signal.throwIfAborted();
+        this.context.signal.throwIfAborted();
         // The results of the other parts are still valid.
         this.report(`The part "${part}" ended early: ${(error as Error).message}`);
       }
@@ -154,12 +154,12 @@ export class Measurement {
       this.progress.note(`Not measured: the part "shards". ${missing}.`);
       return;
     }
-    const { surroundings, progress } = this;
+    const { context, progress } = this;
     // V8 compiles the code of a request after some ten thousand requests, which takes longer here.
     const plan = { ...this.plan, warmUpSeconds: SHARDS_WARM_UP * this.plan.warmUpSeconds };
     const server = await this.step('starting Citus', CLUSTER_START_SECONDS, openShards);
     try {
-      const onShards = new Measurement(plan, { ...surroundings, server }, progress);
+      const onShards = new Measurement(plan, { ...context, server }, progress);
       await onShards.alternate('shards', SHARDS);
       this.rounds.push(...onShards.rounds);
       this.problems.push(...onShards.problems);
@@ -201,7 +201,7 @@ export class Measurement {
       connections,
       seconds,
       ...(rate === undefined ? {} : { rate }),
-      signal: this.surroundings.signal,
+      signal: this.context.signal,
     });
     const usage = server?.usage();
     const { acknowledged, latency } = result;
@@ -241,7 +241,7 @@ export class Measurement {
 
   private async warmUp(contenders: readonly Contender[], connections: number): Promise<void> {
     const { warmUpSeconds } = this.plan;
-    const load = { connections, seconds: warmUpSeconds, signal: this.surroundings.signal };
+    const load = { connections, seconds: warmUpSeconds, signal: this.context.signal };
     for (const contender of contenders) {
       await this.step(`${LABELS[contender.name]}, warming up`, warmUpSeconds, async () => {
         this.reportFailures(contender, await contender.run(load), 'while warming up');
@@ -269,7 +269,7 @@ export class Measurement {
     const contenders: Contender[] = [];
     for (const name of names) {
       const contender = await this.step(`starting ${LABELS[name]}`, START_SECONDS, () =>
-        startContender(name, this.surroundings),
+        startContender(name, this.context),
       );
       started.defer(() => contender.close());
       contenders.push(contender);
@@ -282,7 +282,7 @@ export class Measurement {
     seconds: number,
     work: () => Promise<Result>,
   ): Promise<Result> {
-    this.surroundings.signal.throwIfAborted();
+    this.context.signal.throwIfAborted();
     return this.progress.during(label, seconds, work);
   }
 }

@@ -29,7 +29,7 @@ export function explainStartError(error: unknown): string {
   };
   if (syscall === 'listen' || syscall === 'getaddrinfo') {
     const hint =
-      LISTEN_ERRORS[String(code)] ??
+      LISTEN_ERRORS[code ?? ''] ??
       `cannot be opened (${code}). Set HOST to an address of this machine, such as 127.0.0.1`;
     return `The address ${[address ?? hostname, port].filter(Boolean).join(':')} ${hint}.`;
   }

@@ -51,7 +51,7 @@ export default {
   projects: [
     unit,
     project('e2e'),
-    // Servers that fail: needs the programs of Postgres, PgBouncer and nginx as Debian installs them.
+    // Servers that fail: needs Postgres, PgBouncer, nginx, OpenSSL and curl as Debian installs them.
     project('server'),
     // Needs the extension Citus for the local Postgres, or a cluster in TEST_CITUS_URL.
     project('sharded'),

@@ -181,7 +181,7 @@ export class AccessTokensService {
       const created = await insert(run, name, lifetime ?? lifetimeOf(newest), show);
       return {
         ...created,
-        replaced: old.map((token) => ({ ...token, expiresAt: ends.get(token.id)! })),
+        replaced: old.map((token) => ({ ...token, expiresAt: ends.get(token.id) ?? null })),
       };
     });
   }

@@ -15,5 +15,5 @@ const REASONS: Readonly<Record<string, string>> = {
 /** @returns why a file could not be read or written, for the person who named it */
 export function describeFileError(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
-  return REASONS[String(code)] ?? code ?? message;
+  return REASONS[code ?? ''] ?? code ?? message;
 }

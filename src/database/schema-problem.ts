@@ -66,7 +66,7 @@ export async function schemaProblem(
     // `migrations` is the only table that the statement itself reads.
     if (isTableMissing(error)) return tablesMissing(['migrations']);
     // runStatement has wrapped the error of pg.
-    const { cause } = error as Error;
+    const cause = error instanceof Error ? error.cause : undefined;
     if (!isMisconfigured(cause)) throw error;
     return `The database refuses the service: ${describeDatabaseError(cause)}.`;
   }

@@ -149,7 +149,7 @@ describe('the OpenAPI document', () => {
     expect(plain(await describeApp())).toEqual(EXPECTED);
   });
 
-  it('is the same whether it is generated, committed, or served as JSON or as YAML', async () => {
+  it('is the same whether it is generated, also where settings say otherwise, committed, or served as JSON or as YAML', async () => {
     const generated = plain(await describeApp()) as typeof EXPECTED;
     const committed = await readFile(new URL('../../openapi.json', import.meta.url), 'utf8');
     const json = await service.request('/openapi.json');

@@ -348,16 +348,19 @@ describe('the token commands, beside a running service', () => {
     await token('create', 'greenhouse');
     const other = new pg.Client({ connectionString: service.database.url });
     await other.connect();
-    // The settings of the database may end sessions that hold a lock.
-    await other.query('SET idle_in_transaction_session_timeout = 0');
-    await other.query('BEGIN; UPDATE access_tokens SET revoked_at = now()');
-    const rotated = token('rotate', 'greenhouse');
-    await until(async () => {
-      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-      return (await service.database.query(waiting)).length > 0;
-    });
-    await other.query('COMMIT');
-    await other.end();
+    let rotated: ReturnType<typeof token>;
+    try {
+      // The settings of the database may end sessions that hold a lock.
+      await other.query('SET idle_in_transaction_session_timeout = 0');
+      await other.query('BEGIN; UPDATE access_tokens SET revoked_at = now()');
+      rotated = token('rotate', 'greenhouse');
+      const waiting = `SELECT 1 FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FOR UPDATE%'`;
+      await until(async () => (await service.database.query(waiting)).length > 0);
+      await other.query('COMMIT');
+    } finally {
+      await other.end();
+    }
     expect(await rotated).toEqual({
       exitCode: 1,
       stdout: '',

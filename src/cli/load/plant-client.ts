@@ -92,7 +92,7 @@ export class PlantClient {
     const { code, message } = error as NodeJS.ErrnoException;
     const reason = `no response (${code ?? message})`;
     if (!this.hasResponded) {
-      const Failure = NO_CONNECTION.includes(String(code)) ? UnusableServiceError : CommandError;
+      const Failure = NO_CONNECTION.includes(code ?? '') ? UnusableServiceError : CommandError;
       throw new Failure(
         `${this.url.href} gave ${reason}. Is the service running? Check --url or PLANT_STORE_URL.`,
         {
