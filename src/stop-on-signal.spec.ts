@@ -4,6 +4,8 @@ import { holdTime } from '../test/setup/time/held-timers.js';
 import { untilSettled } from '../test/setup/time/settled.js';
 import { StartError } from './errors/start-error.js';
 import { STOP_SIGNALS } from './signals.js';
+// Loaded before the tests: the mutation run would take the constants of what a test loads for covered by that test.
+import './start-errors.js';
 import { stopOnSignal } from './stop-on-signal.js';
 
 // The other signals, and what the log says, are shown by sending them: see signals.e2e.ts, start.e2e.ts and workers.e2e.ts.
