@@ -4,7 +4,7 @@ import { holdTime } from '../test/setup/time/held-timers.js';
 import { untilSettled } from '../test/setup/time/settled.js';
 import { StartError } from './errors/start-error.js';
 import { STOP_SIGNALS } from './signals.js';
-// Loaded before the tests: the mutation run would take the constants of what a test loads for covered by that test.
+// Loaded before the tests, because the mutation run counts the constants of a module to the test that loads it.
 import './start-errors.js';
 import { stopOnSignal } from './stop-on-signal.js';
 

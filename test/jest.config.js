@@ -70,7 +70,7 @@ export default {
   testTimeout: 180_000,
   // On two cores, three test files at a time take a tenth longer, and five take more processor time.
   maxWorkers: 4,
-  // They free the memory of all their tests in the end, which takes longer than Jest's default on a busy machine.
+  // Workers free the memory of all their tests in the end, which takes longer than Jest's default on a busy machine.
   workerGracefulExitTimeout: 10_000,
   testSequencer: '<rootDir>/test/setup/jest/sequencer.js',
   coverageProvider: 'v8',

@@ -13,10 +13,9 @@ import { until } from '../setup/time/until.js';
 
 const exec = promisify(execFile);
 
-// Declared before the servers, which must be closed after them.
-const resources = useResources();
-
 describe('an address with two hosts, a primary and its standby', () => {
+  // Closed before the servers.
+  const resources = useResources();
   let primary: PostgresServer;
   let standby: PostgresServer;
 
@@ -118,8 +117,10 @@ describe('an address with two hosts, a primary and its standby', () => {
   });
 });
 
+const folders = useResources();
+
 it('checks the certificate of a server against the host that it connects to', async () => {
-  const dir = await temporaryFolder(resources);
+  const dir = await temporaryFolder(folders);
   const [key, certificate] = [join(dir, 'key.pem'), join(dir, 'certificate.pem')];
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
   const files = ['-keyout', key, '-out', certificate];
