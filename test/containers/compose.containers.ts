@@ -1,5 +1,4 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, rmSync } from 'node:fs';
 import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
@@ -35,6 +34,11 @@ async function compose(...args: string[]): Promise<string> {
     { cwd: folder, env },
   );
   return stdout;
+}
+
+/** Runs commands as an operator types them into a terminal, in the folder of the project. */
+async function shell(commands: string): Promise<string> {
+  return (await promisify(execFile)('sh', ['-euc', commands], { cwd: folder, env })).stdout;
 }
 
 /** Podman runs the checks of health by timers of systemd, which a container or a small machine does not have. */
@@ -92,9 +96,9 @@ beforeAll(async () => {
     env['DOCKER_HOST'] = `unix://${socket}`;
     checks = checkHealth();
   }
-  const metricsToken = randomBytes(32).toString('base64url');
-  env['METRICS_TOKEN_SHA256'] = createHash('sha256').update(metricsToken).digest('hex');
-  await writeFile(join(folder, 'deploy/prometheus/metrics_token'), metricsToken, { mode: 0o644 });
+  const monitoring = await readFile('docs/monitoring.md', 'utf8');
+  const makeToken = /^openssl .+\nexport METRICS_TOKEN_SHA256=.+$/m.exec(monitoring)![0];
+  env['METRICS_TOKEN_SHA256'] = await shell(`${makeToken}\nprintf %s "$METRICS_TOKEN_SHA256"`);
   await compose('up', '--no-build', '--detach', 'plant-store');
   one = await addressOf('plant-store', 3000);
   if (isPodman) await nameDatabase();
@@ -115,9 +119,9 @@ afterAll(async () => {
 });
 
 it('stores in a Postgres of its own, with a password of any characters', async () => {
-  const created = await compose(
-    ...['exec', '-T', 'plant-store', './plant-store', 'token', 'create', 'me'],
-  );
+  const readme = await readFile('README.md', 'utf8');
+  const [, command] = /^docker compose exec (plant-store .+)$/m.exec(readme)!;
+  const created = await compose('exec', '-T', ...command!.split(' '));
   token = /plantstore_\w+/.exec(created)![0];
   await until(() => fetchReady(one));
   expect((await postPlant(one, token, '1')).status).toBe(200);

@@ -67,7 +67,7 @@ describe('an address with two hosts, a primary and its standby', () => {
     async (how) => {
       const url = addressOf(primary, standby);
       const token = await createToken(url);
-      const service = await startOn(url);
+      const service = await startOn(url, { DATABASE_TIMEOUT_MS: '2000' });
       const stored = (id: number) =>
         until(async () => (await postPlant(service.url, token, id)).status === 200);
       await stored(1);

@@ -11,6 +11,7 @@ import {
   type ErrorName,
 } from '../../src/errors/error-codes.js';
 import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
+import { runInProcess } from '../setup/service/cli.js';
 
 const textOf = (file: string) => readFileSync(file, 'utf8');
 
@@ -246,6 +247,24 @@ describe('the documentation is complete', () => {
         !ofReaders.includes(name) && !sources.some((file) => `/${file}`.endsWith(`/${name}`)),
     );
     expect(missing).toEqual([]);
+  });
+
+  it.each([...pages, 'openapi.json'])('the commands that %s shows exist', async (page) => {
+    const text = textOf(page);
+    const { scripts } = JSON.parse(textOf('package.json')) as { scripts: object };
+    const named = [...text.matchAll(/\bnpm run (?:-s )?([\w:]+)/g)].map(([, name]) => name!);
+    expect(named.filter((name) => !(name in scripts))).toEqual([]);
+    for (const [line, words] of text.matchAll(/(?:\.|\/plant-store)\/plant-store((?: [\w./=-]+)+)/g)) {
+      const args = words!.trim().split(' ');
+      const { exitCode, stdout } = await runInProcess([...args, '--help'], {});
+      expect([line, exitCode]).toEqual([line, 0]);
+      // Commander shows the help of the group for a command that does not exist.
+      const [usage] = stdout.split('\n');
+      if (!args[0]!.startsWith('-'))
+        expect([line, usage]).not.toEqual([line, expect.stringContaining('[command]')]);
+      const options = args.filter((arg) => arg.startsWith('--'));
+      expect([line, options.filter((option) => !stdout.includes(option))]).toEqual([line, []]);
+    }
   });
 
   it.each(pages)('the links of %s lead to files and headings that exist', (page) => {

@@ -175,9 +175,19 @@ describe('a service whose output nobody reads', () => {
     expect(await lostEntries()).toBe(0);
     const { stdout } = service.process;
     stdout.resume();
-    const areRead = () => service.stdout.split('"/health/live"').length > CLIENTS * PIPELINED;
-    await within('All entries are read.', until(areRead));
+    const probes = () =>
+      service.stdout
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line) as { route?: string })
+        .filter(({ route }) => route === '/health/live');
+    const all = CLIENTS * PIPELINED;
+    await within(
+      'All entries are read.',
+      until(() => probes().length >= all),
+    );
     expect(await lostEntries()).toBe(0);
+    expect(probes()).toHaveLength(all);
     stdout.destroy();
     await postMany();
     const losesEntries = async () => {
