@@ -15,7 +15,7 @@ FROM build AS packages
 COPY deploy/image ./deploy/image
 RUN node deploy/image/copy-packages.js /packages && find /packages -exec touch --no-dereference --date=@0 {} +
 
-# The package of Postgres for the platform of the image, which npm only unpacks. Only who builds extensions needs pgxs and *.a.
+# The package of Postgres for the platform of the image, which npm only unpacks. Only extensions are built with pgxs and *.a.
 FROM base AS postgres-package
 ARG TARGETARCH
 RUN npm ci --omit=dev --os=linux --cpu="$(echo "$TARGETARCH" | sed s/amd64/x64/)" \

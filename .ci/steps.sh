@@ -109,13 +109,13 @@ tests() {
   NODE_V8_COVERAGE=$PWD/coverage/raw "$@" --json --outputFile="$work/$((++runs)).json"
 }
 runs=0
-rm -rf coverage
-# Some tests run the service as another user, who writes there, too.
-mkdir -p coverage/raw
-chmod 1777 coverage/raw
 
 # Jest counts the lines of unit tests itself, because it compiles the modules for them in another way than the build.
 unit_tests() {
+  rm -rf coverage
+  # Some tests run the service as another user, who writes there, too.
+  mkdir -p coverage/raw
+  chmod 1777 coverage/raw
   npm run test:unit -- --coverage --json --outputFile="$work/$((++runs)).json"
 }
 

@@ -38,7 +38,7 @@ async function openAndServe(): Promise<void> {
   // Released in reverse order: the app or its workers, then traces, then the database, which requests in flight need.
   const resources = new AsyncDisposableStack();
   const stopping = stopOnSignal(logger, () => resources.disposeAsync());
-  // After that, because whoever reads it may send a signal at once.
+  // After the handlers of signals are there, because a person or a program may send one when this line appears.
   if (isEmbedded) report(`Opening the embedded Postgres in ${config.database.dataDir} …`);
   try {
     const [database, { serve }] = await Promise.all([

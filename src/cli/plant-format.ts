@@ -1,4 +1,4 @@
-// The formats of plants export, and the rule about empty values in CSV, which plants load shares.
+// For people who export plants and load them again: the formats, and the rule about empty values in CSV.
 
 import { extname } from 'node:path';
 import { PLANT_FIELDS, TEXT_FIELDS } from '../plants/plant-fields.js';

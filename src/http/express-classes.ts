@@ -1,4 +1,4 @@
-// For all clients of a busy service: their requests take less time, and those with many small chunks not much memory.
+// For all clients of a busy service: a request takes less time, and one with many small chunks takes little memory.
 
 import { IncomingMessage, ServerResponse, type ServerOptions } from 'node:http';
 import type { Application } from 'express';

@@ -1,4 +1,4 @@
-// For all clients together: each limit counts the requests of all routes, and a stop ends all of them.
+// For the controllers of all modules: they share one limit of requests, one of bodies, one observer and one lifecycle.
 
 import { Global, Module } from '@nestjs/common';
 import { PendingRequests } from './admission.guard.js';

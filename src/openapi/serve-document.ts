@@ -39,7 +39,7 @@ export function serveDocument(
     });
   }
   // The page gets a relative address, because only its browser knows the scheme and the path prefix of a proxy.
-  // Built for the first who reads it: a start is shorter without it.
+  // Built at the first request for it: a start is shorter without it.
   let document: OpenAPIObject | undefined;
   const documentOf = () => (document ??= buildDocument(app, api, baseUrl ?? '..'));
   express.get('/docs/openapi.json', (_request: Request, response: Response) => {

@@ -74,6 +74,11 @@ it('is healthy while it responds, also if its database is away, and only then', 
   expect(await Promise.all(others.map(isHealthy))).toEqual(others.map(() => false));
 });
 
+it('has the licenses of its packages', async () => {
+  for (const name of ['express', 'typeorm', 'pg'])
+    expect(await container.exec('ls', `node_modules/${name}`)).toContain('LICENSE');
+});
+
 it('has the packages for traces', async () => {
   const traced = runContainer(['--env=OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:9']);
   try {

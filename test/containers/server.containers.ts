@@ -23,8 +23,8 @@ afterAll(async () => {
   await rm(secrets, { recursive: true });
 });
 
-function run(options: string[], command: string[] = []): Container {
-  const container = runContainer([`--network=${postgres.network}`, ...options], command);
+function run(options: string[]): Container {
+  const container = runContainer([`--network=${postgres.network}`, ...options]);
   resources.defer(() => container.remove());
   return container;
 }
@@ -59,9 +59,4 @@ it('uses the server in DATABASE_URL, read-only and with 192 MB of memory', async
 it('takes the address from a file', async () => {
   const file = await secret('DATABASE_URL', urlWithPassword());
   await expectToStore(run([...file, '--user=10001:0', '--read-only']), '2');
-});
-
-it('brings the schema up to date on command', async () => {
-  const env = [`--env=DATABASE_URL=${urlWithPassword()}`];
-  expect(await run(env, ['./plant-store', 'migrate']).output.exit()).toBe(0);
 });

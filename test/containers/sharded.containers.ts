@@ -20,15 +20,13 @@ if (missing !== undefined) {
   });
   afterAll(() => cluster.close());
 
-  it('distributes the plants, again if asked again, and serves', async () => {
+  it('distributes the plants, and serves', async () => {
     const options = ['--network=host', `--env=DATABASE_URL=${cluster.url}`, '--env=PORT=0'];
     const run = (...command: string[]) => runContainer(options, command);
-    for (let i = 0; i < 2; i++) {
-      const migration = run('./plant-store', 'migrate', '--distribute');
-      expect(await migration.output.exit()).toBe(0);
-      expect(migration.output.stderr).toContain('servers: 2.');
-      await migration.remove();
-    }
+    const migration = run('./plant-store', 'migrate', '--distribute');
+    expect(await migration.output.exit()).toBe(0);
+    expect(migration.output.stderr).toContain('servers: 2.');
+    await migration.remove();
     const service = run('./plant-store', 'start');
     try {
       await service.output.waitFor(/listens on http/);

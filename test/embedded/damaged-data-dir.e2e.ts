@@ -27,9 +27,6 @@ import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
 
 const CLI = 'dist/cli.js';
 
-/** The default of DATABASE_START_TIMEOUT_MS. */
-const START_TIMEOUT_MS = 30_000;
-
 const run = promisify(execFile);
 
 const resources = useResources();
@@ -143,19 +140,27 @@ describe('a data folder that cannot be used', () => {
     );
   });
 
-  it('a Postgres that accepts no connections in time is ended, and the message says what to do', async () => {
-    const restoreWaits = replaceWaits((milliseconds) =>
-      waitForTimer(milliseconds === START_TIMEOUT_MS ? 0 : milliseconds),
-    );
-    resources.defer(restoreWaits);
-    const { exitCode, stderr } = await runInProcess(['migrate'], { DATA_DIR: dataDir });
-    expect(exitCode).toBe(1);
-    expect(stderr).toMatch(
-      /accepts no connections after 30000 ms\. Its last message: .+\. If it recovers from a crash, set DATABASE_START_TIMEOUT_MS to a longer time\.\n$/,
-    );
-    restoreWaits();
-    expect(await runInProcess(['migrate'], { DATA_DIR: dataDir })).toMatchObject({ exitCode: 0 });
-  });
+  it.each([
+    [30_000, 'by default', {}],
+    [10_000, 'at least', { DATABASE_START_TIMEOUT_MS: '9999' }],
+  ])(
+    'a Postgres that accepts no connections in %i ms, %s, is ended, and the message says what to do',
+    async (timeout, _, env) => {
+      const restoreWaits = replaceWaits((milliseconds) =>
+        waitForTimer(milliseconds === timeout ? 0 : milliseconds),
+      );
+      resources.defer(restoreWaits);
+      const { exitCode, stderr } = await runInProcess(['migrate'], { DATA_DIR: dataDir, ...env });
+      expect(exitCode).toBe(1);
+      expect(stderr).toMatch(
+        new RegExp(
+          `accepts no connections after ${timeout} ms\\. Its last message: .+\\. If it recovers from a crash, set DATABASE_START_TIMEOUT_MS to a longer time\\.\n$`,
+        ),
+      );
+      restoreWaits();
+      expect(await runInProcess(['migrate'], { DATA_DIR: dataDir })).toMatchObject({ exitCode: 0 });
+    },
+  );
 
   const user = process.getuid!();
   // The rights of files do not restrict the superuser.

@@ -9,10 +9,8 @@ import { CLOSING_MS } from './closing-time.js';
 const textOf = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 const read = (file: string): unknown => parse(textOf(file), { merge: true });
 
-const defaultOf = (
-  name:
-    'DATABASE_TIMEOUT_MS' | 'KEEP_ALIVE_TIMEOUT_MS' | 'SHUTDOWN_DELAY_MS' | 'SHUTDOWN_TIMEOUT_MS',
-) => settings.shape[name].parse(undefined);
+const defaultOf = (name: keyof typeof settings.shape & `${string}_MS`) =>
+  settings.shape[name].parse(undefined);
 
 /** @param text such as `20s` */
 const millisecondsOf = (text: string) => Number(/^(\d+)s$/.exec(text)![1]) * 1000;
@@ -21,6 +19,8 @@ const millisecondsOf = (text: string) => Number(/^(\d+)s$/.exec(text)![1]) * 100
 const LONGEST_REQUEST_MS = 6 * defaultOf('DATABASE_TIMEOUT_MS');
 
 /** The first value of a directive of nginx, in milliseconds. */
+const PROXY = 'deploy/proxy/nginx.conf';
+
 const nginxTimeout = (file: string, directive: string) =>
   millisecondsOf(new RegExp(`\\b${directive} (\\w+);`).exec(textOf(file))![1]!);
 
@@ -33,6 +33,7 @@ interface ComposeService {
   depends_on?: Record<string, { condition: string }>;
   restart: string;
   stop_grace_period: string;
+  deploy?: { replicas: number };
   ports?: string[];
   volumes: string[];
 }
@@ -214,8 +215,15 @@ describe('the Compose file', () => {
 
   // Read and not run: a database would have to hang for longer than that.
   it('has a proxy that waits longer than a request may take', () => {
-    expect(nginxTimeout('deploy/proxy/nginx.conf', 'proxy_read_timeout')).toBeGreaterThan(
-      LONGEST_REQUEST_MS,
+    expect(nginxTimeout(PROXY, 'proxy_read_timeout')).toBeGreaterThan(LONGEST_REQUEST_MS);
+  });
+
+  it('has a proxy that has the time to try each replica', () => {
+    const { replicas } = services['plant-store-replica']!.deploy!;
+    const tries = Number(/proxy_next_upstream_tries (\d+);/.exec(textOf(PROXY))![1]);
+    expect(tries).toBe(replicas);
+    expect(tries * nginxTimeout(PROXY, 'proxy_connect_timeout')).toBeLessThan(
+      nginxTimeout(PROXY, 'proxy_next_upstream_timeout'),
     );
   });
 });
@@ -225,6 +233,12 @@ describe('the site for nginx on the host of the service', () => {
 
   it('waits longer than a request may take', () => {
     expect(nginxTimeout(SITE, 'proxy_read_timeout')).toBeGreaterThan(LONGEST_REQUEST_MS);
+  });
+
+  it('gives a client as much time as the service does', () => {
+    for (const directive of ['client_header_timeout', 'client_body_timeout'])
+      expect(nginxTimeout(SITE, directive)).toBe(defaultOf('REQUEST_TIMEOUT_MS'));
+    expect(nginxTimeout(SITE, 'send_timeout')).toBe(defaultOf('IDLE_TIMEOUT_MS'));
   });
 
   it('closes connections to the service before the service does', () => {

@@ -254,7 +254,9 @@ describe('the documentation is complete', () => {
     const { scripts } = JSON.parse(textOf('package.json')) as { scripts: object };
     const named = [...text.matchAll(/\bnpm run (?:-s )?([\w:]+)/g)].map(([, name]) => name!);
     expect(named.filter((name) => !(name in scripts))).toEqual([]);
-    for (const [line, words] of text.matchAll(/(?:\.|\/plant-store)\/plant-store((?: [\w./=-]+)+)/g)) {
+    for (const [line, words] of text.matchAll(
+      /(?:\.|\/plant-store)\/plant-store((?: [\w./=-]+)+)/g,
+    )) {
       const args = words!.trim().split(' ');
       const { exitCode, stdout } = await runInProcess([...args, '--help'], {});
       expect([line, exitCode]).toEqual([line, 0]);

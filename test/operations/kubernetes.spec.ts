@@ -20,7 +20,7 @@ interface Probe {
   httpGet: { port: string };
   periodSeconds: number;
   timeoutSeconds: number;
-  failureThreshold: number;
+  failureThreshold?: number;
 }
 
 interface Container {
@@ -38,6 +38,7 @@ interface Workload {
   spec: {
     replicas?: number;
     activeDeadlineSeconds: number;
+    backoffLimit: number;
     selector: { matchLabels: Labels };
     template: {
       metadata: { labels: Labels };
@@ -86,6 +87,12 @@ const podLabels = ({ spec }: Workload, folder: string) =>
 const inPod = (container: object, pod: object = {}) => ({
   spec: { template: { spec: { containers: [container], ...pod } } },
 });
+
+/** Three failures are the default of Kubernetes. */
+const secondsUntilFailure = ({ periodSeconds, failureThreshold = 3 }: Probe) =>
+  periodSeconds * failureThreshold;
+
+const SPREAD = { whenUnsatisfiable: 'ScheduleAnyway', matchLabelKeys: ['pod-template-hash'] };
 
 interface KubernetesObject {
   apiVersion: string;
@@ -151,18 +158,15 @@ describe('the Kubernetes files', () => {
       { spec: { strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } } },
     ],
     [
-      'the pods of a release are spread over zones and machines',
+      'the pods of a release are spread over zones and machines, as far as there are some',
       'deployment.yaml',
       {
         spec: {
           template: {
             spec: {
               topologySpreadConstraints: [
-                {
-                  topologyKey: 'topology.kubernetes.io/zone',
-                  matchLabelKeys: ['pod-template-hash'],
-                },
-                { topologyKey: 'kubernetes.io/hostname', matchLabelKeys: ['pod-template-hash'] },
+                { topologyKey: 'topology.kubernetes.io/zone', ...SPREAD },
+                { topologyKey: 'kubernetes.io/hostname', ...SPREAD },
               ],
             },
           },
@@ -301,13 +305,20 @@ describe('the Kubernetes files', () => {
   });
 
   it('a pod that starts waits for the database for 15 minutes, and is not ended before its log says why', () => {
-    const { periodSeconds, failureThreshold } = service.startupProbe;
     const timeout = settingOf(service, 'DATABASE_START_TIMEOUT_MS');
     expect(timeout).toBe(900_000);
-    expect(timeout).toBeLessThan(periodSeconds * failureThreshold * 1000);
+    expect(timeout).toBeLessThan(secondsUntilFailure(service.startupProbe) * 1000);
     expect(settingOf(migration, 'DATABASE_START_TIMEOUT_MS')).toBeLessThan(
       job.spec.activeDeadlineSeconds * 1000,
     );
+  });
+
+  it('a pod that is busy for half a minute is not restarted', () => {
+    expect(secondsUntilFailure(service.livenessProbe)).toBeGreaterThanOrEqual(30);
+  });
+
+  it('a migration that fails is tried again', () => {
+    expect(job.spec.backoffLimit).toBeGreaterThan(0);
   });
 
   it('a failover of 60 seconds takes no requests away from a pod', () => {
@@ -319,9 +330,8 @@ describe('the Kubernetes files', () => {
 
   it('a pod that stops takes requests until its readiness probe has failed, and is killed only after all its timeouts', () => {
     const { terminationGracePeriodSeconds } = deployment.spec.template.spec;
-    const { periodSeconds, failureThreshold } = service.readinessProbe;
     const delay = settingOf(service, 'SHUTDOWN_DELAY_MS');
-    expect(delay).toBeGreaterThan(periodSeconds * failureThreshold * 1000);
+    expect(delay).toBeGreaterThan(secondsUntilFailure(service.readinessProbe) * 1000);
     expect(terminationGracePeriodSeconds * 1000).toBeGreaterThan(
       delay + settingOf(service, 'SHUTDOWN_TIMEOUT_MS') + CLOSING_MS,
     );

@@ -328,6 +328,27 @@ describe('metrics', () => {
     expect(exported).toEqual(expect.arrayContaining(metricsIn(alerts)));
   });
 
+  it('have the unit of their name on the dashboard', () => {
+    const { panels } = JSON.parse(
+      readFileSync('deploy/grafana/dashboards/plant-store.json', 'utf8'),
+    ) as {
+      panels: {
+        title: string;
+        fieldConfig: { defaults: { unit: string } };
+        targets: { expr: string }[];
+      }[];
+    };
+    const unitOf = ([target]: { expr: string }[]) => {
+      const { expr } = target!;
+      if (/^histogram_quantile.*_seconds_bucket/.test(expr)) return 's';
+      return /_bytes\b/.test(expr) ? 'bytes' : undefined;
+    };
+    const measured = panels.filter(({ targets }) => unitOf(targets) !== undefined);
+    expect(measured).not.toEqual([]);
+    for (const { title, fieldConfig, targets } of measured)
+      expect([title, fieldConfig.defaults.unit]).toEqual([title, unitOf(targets)]);
+  });
+
   it('have a bucket at the threshold of each alert on a quantile, and wherever its tests have one', async () => {
     await service.post('{"id":1,"name":"a"}');
     const dir = 'deploy/prometheus';

@@ -1,4 +1,4 @@
-// For an export: counts plants whose fields contain line breaks.
+// For the person who waits for an export: counts plants, of which a field may contain line breaks.
 
 const LINE_FEED = 0x0a;
 const QUOTE = 0x22;

@@ -107,6 +107,13 @@ describe('PlantClient', () => {
     await closed;
   });
 
+  it('waits for a response that takes nearly a minute', async () => {
+    const { response, outcome } = await sendInVain();
+    jest.advanceTimersByTime(59_000);
+    response.end(PLANT);
+    expect(await outcome).toEqual({ kind: 'stored' });
+  });
+
   it('waits no more than a minute for a response', async () => {
     const { response, outcome } = await sendInVain();
     // The timers of undici end up to a second late.

@@ -1,4 +1,4 @@
-// For a load: sends one plant to the service, and classifies the response.
+// For the person who loads a file: each plant is stored, refused with a reason, or sent again.
 
 import { Pool, type Dispatcher } from 'undici';
 import { CommandError } from '../command-error.js';

@@ -36,6 +36,14 @@ describe('readPlantLines', () => {
     );
   });
 
+  it('reads a line as long as the largest body that a service can accept', async () => {
+    const line = `{"id":1,"name":"${'a'.repeat(16 * 1024 * 1024)}"}`;
+    const [plant] = await Array.fromAsync(
+      readPlantLines(Readable.from([Buffer.from(line)]), 'plants'),
+    );
+    expect(plant!.json === line).toBe(true);
+  });
+
   it('refuses an id that is left out', async () => {
     const file = Readable.from([Buffer.from('id,name\n,a\n')]);
     const [plant] = await Array.fromAsync(readPlantLines(file, 'plants'));

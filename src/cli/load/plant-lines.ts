@@ -1,4 +1,4 @@
-// For a load: reads the plants of a CSV or NDJSON file.
+// For people with a file of a spreadsheet or a database: reads its plants.
 
 import { pipeline, Readable } from 'node:stream';
 import { CsvError, parse, type InfoRecord, type Options } from 'csv-parse';

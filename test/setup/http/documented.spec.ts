@@ -21,6 +21,11 @@ it('a success that the OpenAPI document describes differently is noticed', async
   }
 });
 
+it('an error whose number is one of another status is noticed', async () => {
+  const error = { ...received('POST /plants', '{"error":40100,"message":"a"}'), status: 400 };
+  await expect(expectDocumented(error)).rejects.toThrow();
+});
+
 it('a success with a method that the OpenAPI document does not have on this path is noticed', async () => {
   await expect(expectDocumented(received('GET /plants', '{"name":"a"}'))).rejects.toThrow(
     'this operation or status is not documented',
