@@ -144,7 +144,8 @@ in_containers() {
     echo 'NOT RUN here: a job of its own runs them, with Docker.'
     return
   fi
-  install buildah podman runc iptables netavark aardvark-dns fuse-overlayfs uidmap catatonit debootstrap jq
+  # shellcheck disable=SC2046 # Several packages.
+  install $(cat test/containers/debian-packages)
   tests npm run test:containers --
 }
 

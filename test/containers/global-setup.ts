@@ -7,8 +7,7 @@ import { promisify } from 'node:util';
 const CACHE = resolve('node_modules/.cache/plant-store');
 
 /** Everything that stands in for Docker and its registry, as Debian names it. */
-const PACKAGES =
-  'buildah podman runc iptables netavark aardvark-dns fuse-overlayfs uidmap catatonit debootstrap docker-compose jq';
+const PACKAGES = readFileSync('test/containers/debian-packages', 'utf8').trim();
 
 /**
  * Finds a container engine, and builds the image of the service with it, under the name that docker-compose.yml gives it. Ends the
