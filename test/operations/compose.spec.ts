@@ -18,9 +18,9 @@ const millisecondsOf = (text: string) => Number(/^(\d+)s$/.exec(text)![1]) * 100
 /** Six for a token that waits for others and then for its own statements: see docs/limits.md. */
 const LONGEST_REQUEST_MS = 6 * defaultOf('DATABASE_TIMEOUT_MS');
 
-/** The first value of a directive of nginx, in milliseconds. */
 const PROXY = 'deploy/proxy/nginx.conf';
 
+/** The first value of a directive of nginx, in milliseconds. */
 const nginxTimeout = (file: string, directive: string) =>
   millisecondsOf(new RegExp(`\\b${directive} (\\w+);`).exec(textOf(file))![1]!);
 

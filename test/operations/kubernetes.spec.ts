@@ -158,7 +158,7 @@ describe('the Kubernetes files', () => {
       { spec: { strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } } },
     ],
     [
-      'the pods of a release are spread over zones and machines, as far as there are some',
+      'the pods of a release are spread over zones and machines, and also run where there is only one',
       'deployment.yaml',
       {
         spec: {
