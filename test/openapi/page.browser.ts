@@ -130,6 +130,7 @@ describe('the page of Swagger UI', () => {
 
   it('begins with the name of the product and the description, without what helps nobody', async () => {
     const { page, close } = await open({ viewport: { width: 1100, height: 1480 } });
+    // The picture of docs/api.md.
     const folder = process.env['SCREENSHOTS'];
     if (folder !== undefined) await page.screenshot({ path: `${folder}/swagger-ui.png` });
     const text = await page.locator('body').innerText();

@@ -15,6 +15,11 @@ import { runInProcess } from '../setup/service/cli.js';
 
 const textOf = (file: string) => readFileSync(file, 'utf8');
 
+const { version, scripts } = JSON.parse(textOf('package.json')) as {
+  version: string;
+  scripts: object;
+};
+
 /** The text of the cells, row by row, of the first table below a heading. */
 function tableBelow(file: string, heading: string): string[][] {
   const part = textOf(file).split(`\n## ${heading}\n`)[1];
@@ -123,7 +128,6 @@ describe('the documentation is complete', () => {
   });
 
   it('the changelog has the release that package.json names', () => {
-    const { version } = JSON.parse(textOf('package.json')) as { version: string };
     expect(textOf('CHANGELOG.md')).toMatch(
       new RegExp(`^## \\[${RegExp.escape(version)}\\] - \\d{4}-\\d{2}-\\d{2}$`, 'm'),
     );
@@ -251,7 +255,6 @@ describe('the documentation is complete', () => {
 
   it.each([...pages, 'openapi.json'])('the commands that %s shows exist', async (page) => {
     const text = textOf(page);
-    const { scripts } = JSON.parse(textOf('package.json')) as { scripts: object };
     const named = [...text.matchAll(/\bnpm run (?:-s )?([\w:]+)/g)].map(([, name]) => name!);
     expect(named.filter((name) => !(name in scripts))).toEqual([]);
     for (const [line, words] of text.matchAll(

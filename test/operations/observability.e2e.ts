@@ -308,6 +308,8 @@ describe('metrics', () => {
     expect(await counts()).toEqual([refused! + 1, gone, unparsed]);
   });
 
+  const dashboard = readFileSync('deploy/grafana/dashboards/plant-store.json', 'utf8');
+
   /** The metrics of the service that a file names, without the suffixes of histograms. */
   const metricsIn = (text: string) => {
     const names = text.match(/plant_store_[a-z_]+/g) ?? [];
@@ -321,17 +323,13 @@ describe('metrics', () => {
   it('are all on the dashboard; the dashboard and the alerts use no others', async () => {
     const types = (await metrics()).match(/^# TYPE plant_store_.*$/gm)!.join('\n');
     const exported = metricsIn(types);
-    expect(metricsIn(readFileSync('deploy/grafana/dashboards/plant-store.json', 'utf8'))).toEqual(
-      exported,
-    );
+    expect(metricsIn(dashboard)).toEqual(exported);
     const alerts = readFileSync('deploy/prometheus/alerts.yml', 'utf8');
     expect(exported).toEqual(expect.arrayContaining(metricsIn(alerts)));
   });
 
   it('have the unit of their name on the dashboard', () => {
-    const { panels } = JSON.parse(
-      readFileSync('deploy/grafana/dashboards/plant-store.json', 'utf8'),
-    ) as {
+    const { panels } = JSON.parse(dashboard) as {
       panels: {
         title: string;
         fieldConfig: { defaults: { unit: string } };

@@ -22,8 +22,11 @@ it('a success that the OpenAPI document describes differently is noticed', async
 });
 
 it('an error whose number is one of another status is noticed', async () => {
-  const error = { ...received('POST /plants', '{"error":40100,"message":"a"}'), status: 400 };
-  await expect(expectDocumented(error)).rejects.toThrow();
+  const error = {
+    ...received('POST /plants', '{"error":40100,"message":"A token is missing."}'),
+    status: 400,
+  };
+  await expect(expectDocumented(error)).rejects.toThrow('its number is of another status. It is:');
 });
 
 it('a success with a method that the OpenAPI document does not have on this path is noticed', async () => {
