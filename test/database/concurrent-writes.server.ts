@@ -10,18 +10,19 @@ import { until } from '../setup/time/until.js';
 describe('a service, while other sessions write the same plants', () => {
   let server: PostgresServer;
   let token: string;
-  let other: pg.Client;
-  let another: pg.Client;
+  let first: pg.Client;
+  let second: pg.Client;
+  let third: pg.Client;
 
   beforeAll(async () => {
     server = await startPostgresServer();
     token = await createToken(server.url);
   });
   beforeEach(async () => {
-    [other, another] = await Promise.all([connect(), connect()]);
+    [first, second, third] = await Promise.all([connect(), connect(), connect()]);
     await server.query('TRUNCATE plants');
   });
-  afterEach(() => Promise.all([other.end(), another.end()]));
+  afterEach(() => Promise.all([first.end(), second.end(), third.end()]));
   afterAll(() => server.close());
 
   async function connect(): Promise<pg.Client> {
@@ -54,21 +55,28 @@ describe('a service, while other sessions write the same plants', () => {
   it('stores all plants of a batch whose statement Postgres aborted because of a deadlock', async () => {
     const service = await startOn(server.url, { DATABASE_TIMEOUT_MS: '30000' });
     const before = await deadlocks();
-    await other.query(`BEGIN; ${insert(1)}`);
-    // Postgres aborts the session that first checks for a deadlock. `another` checks only after a minute, so the
-    // statement of the service is aborted.
-    await another.query(`SET deadlock_timeout = '1min'; BEGIN; ${insert(20)}`);
-    const first = postPlant(service.url, token, 1);
+    await first.query(`BEGIN; ${insert(1)}`);
+    await second.query(`BEGIN; ${insert(15)}`);
+    // Postgres aborts the session that finds the deadlock. A session looks once, a second after it began to wait, and this one
+    // after a minute. The service begins to wait last, so it finds the deadlock.
+    await third.query(`SET deadlock_timeout = '1min'; BEGIN; ${insert(20)}`);
+    const alone = postPlant(service.url, token, 1);
     await blocked(1);
-    const rest = [10, 20].map((id) => postPlant(service.url, token, id));
-    await queued(service, 2);
-    await other.query('ROLLBACK');
-    expect(await first).toMatchObject({ status: 200 });
-    // The batch holds 10 and waits for 20; the other session holds 20 and waits for 10.
+    const batch = [10, 15, 20].map((id) => postPlant(service.url, token, id));
+    await queued(service, 3);
+    await first.query('ROLLBACK');
+    expect((await alone).status).toBe(200);
+    // The batch has inserted 10, and waits for 15.
     await blocked(1);
-    await another.query(insert(10));
-    await another.query('ROLLBACK');
-    expect(await Promise.all(rest)).toMatchObject([{ status: 200 }, { status: 200 }]);
+    const release = async () => {
+      await blocked(2);
+      // Now the batch inserts 15, and waits for 20, whose session waits for 10.
+      await second.query('ROLLBACK');
+    };
+    await Promise.all([third.query(insert(10)), release()]);
+    await third.query('ROLLBACK');
+    const responses = await Promise.all(batch);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
     await until(async () => (await deadlocks()) !== before);
     await stop(service);
   });
@@ -76,10 +84,10 @@ describe('a service, while other sessions write the same plants', () => {
   it('runs a statement again after a serialization failure', async () => {
     const isolation = encodeURIComponent('-c default_transaction_isolation=repeatable\\ read');
     const service = await startOn(`${server.url}?options=${isolation}`);
-    await other.query(`BEGIN; ${insert(1)}`);
+    await first.query(`BEGIN; ${insert(1)}`);
     const response = postPlant(service.url, token, 1);
     await blocked(1);
-    await other.query('COMMIT');
+    await first.query('COMMIT');
     expect((await response).status).toBe(400);
     expect(await (await response).json()).toMatchObject({ error: 40006 });
     await stop(service);

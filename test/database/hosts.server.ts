@@ -56,7 +56,7 @@ describe('an address with two hosts, a primary and its standby', () => {
       const url = `${addressOf(standby, primary)}?target_session_attrs=read-write`;
       const token = await createToken(url);
       const service = await startOn(url, { WEB_CONCURRENCY: workers });
-      expect(await postPlant(service.url, token, 1)).toMatchObject({ status: 200 });
+      expect((await postPlant(service.url, token, 1)).status).toBe(200);
       expect(await storedIds(primary)).toEqual(['1']);
       await stop(service);
     },
@@ -74,7 +74,7 @@ describe('an address with two hosts, a primary and its standby', () => {
       await replicated();
       await primary[how]();
       const response = await postPlant(service.url, token, 2);
-      expect(response).toMatchObject({ status: 503 });
+      expect(response.status).toBe(503);
       expect(await response.json()).toMatchObject({ error: 50300 });
       await standby.query('SELECT pg_promote()');
       await stored(2);

@@ -88,7 +88,7 @@ describe('logs and traces of a running service', () => {
     }
   });
 
-  it('each request has one log entry, with the members that an operator needs', async () => {
+  it('each request has one log entry, with the fields that an operator needs', async () => {
     const response = await post('{"id":1,"name":"a"}', { 'x-request-id': 'order-1' });
     expect(response.headers.get('x-request-id')).toBe('order-1');
     expect(await entryOf('order-1')).toMatchObject({
