@@ -39,7 +39,8 @@ describe('a service on a server that fails', () => {
   });
 
   it('frozen with requests in flight: the service still responds to them, and stops gracefully', async () => {
-    const other = await startOn(server.url, { DATABASE_TIMEOUT_MS: '1000' });
+    // Long enough for all requests to arrive before the first one has its response.
+    const other = await startOn(server.url, { DATABASE_TIMEOUT_MS: '5000' });
     expect((await postPlant(other.url, token, --serial)).status).toBe(200);
     await server.freeze();
     const plants = Array.from({ length: 50 }, () => --serial);

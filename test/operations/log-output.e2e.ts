@@ -9,7 +9,7 @@ import { end, stopUnderLoad } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { NODE, ROOT, runBefore, runProgram, type Command } from '../setup/process/command.js';
 import { useResources } from '../setup/jest/resources.js';
-import { mountSmallDisk, type SmallDisk } from '../setup/process/disk.js';
+import { canMountDisk, mountSmallDisk, type SmallDisk } from '../setup/process/disk.js';
 import { isReady } from '../setup/service/is-ready.js';
 import { METRICS_SETTING, metricAt } from '../setup/service/metrics.js';
 import { findFreePorts } from '../setup/process/ports.js';
@@ -18,9 +18,7 @@ import { until, within } from '../setup/time/until.js';
 
 const LOST = 'plant_store_log_entries_lost_total';
 const describeOnLinux = process.platform === 'linux' ? describe : describe.skip;
-const canMount = await mountSmallDisk('1m');
-await canMount?.close();
-const describeWithDisk = canMount === undefined ? describe.skip : describe;
+const describeWithDisk = (await canMountDisk()) ? describe : describe.skip;
 
 /** The requests that fill a pipe: 64 clients, each with as many as the service reads at once. */
 const CLIENTS = 64;

@@ -92,7 +92,9 @@ describe('several workers under load', () => {
       const token = await createToken(server.url);
       const service = await startOn(server.url, { WEB_CONCURRENCY: '3' });
       const load = startLoad(resources, () => service.url, token);
-      for (const worker of await childrenOf(service.command.process.pid!)) {
+      const workers = await childrenOf(service.command.process.pid!);
+      expect(workers).toHaveLength(3);
+      for (const worker of workers) {
         await load.progress(200);
         process.kill(worker, 'SIGKILL');
       }

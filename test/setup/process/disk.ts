@@ -18,6 +18,13 @@ export interface SmallDisk {
   close(): Promise<void>;
 }
 
+/** @returns whether this user may mount a file system */
+export async function canMountDisk(): Promise<boolean> {
+  const disk = await mountSmallDisk('1m');
+  await disk?.close();
+  return disk !== undefined;
+}
+
 /**
  * @param size as `mount` takes it; the default has room for the rows of a long run, and little enough to be filled in a
  *   moment
