@@ -41,7 +41,7 @@ const project = (suffix, options = {}) => ({
 });
 
 /**
- * Unit tests stand beside the sources, which they test. They have no setup files: they replace modules of Node, which works only
+ * Unit tests stand beside the sources that they test, or in test/operations. They have no setup files: they replace modules of Node, which works only
  * if nothing has imported these before.
  */
 export const unit = project('spec', { displayName: 'unit', setupFilesAfterEnv: [] });
