@@ -11,6 +11,9 @@ const POINTS = 24;
 /** How many commands run at once. */
 const AT_ONCE = 12;
 
+/** Each command that goes silent takes it; on a busy machine, twelve need a second to connect. */
+const TIMEOUT_MS = '2000';
+
 describe('a command whose database goes silent', () => {
   let database: TestDatabase;
 
@@ -28,8 +31,8 @@ describe('a command whose database goes silent', () => {
     try {
       const outcome = await runInProcess(words, {
         DATABASE_URL: proxy.url,
-        DATABASE_TIMEOUT_MS: '500',
-        DATABASE_START_TIMEOUT_MS: '1000',
+        DATABASE_TIMEOUT_MS: TIMEOUT_MS,
+        DATABASE_START_TIMEOUT_MS: TIMEOUT_MS,
       });
       return { ...outcome, wasSilent: proxy.isFrozen };
     } finally {
