@@ -28,7 +28,10 @@ const common = {
   globalTeardown: '<rootDir>/test/setup/jest/global-teardown.ts',
 };
 
-/** The project of all files that end with `.SUFFIX.ts`. `test/run SUFFIX` runs it, if it has no other name. */
+/**
+ * The project of all files that end with `.SUFFIX.ts`. `test/run SUFFIX` runs it, if it has no
+ * other name.
+ */
 const project = (suffix, options = {}) => ({
   ...common,
   displayName: suffix,
@@ -41,8 +44,8 @@ const project = (suffix, options = {}) => ({
 });
 
 /**
- * Unit tests stand beside the sources that they test, or in test/operations. They have no setup files: they replace modules of Node, which works only
- * if nothing has imported these before.
+ * Unit tests stand beside the sources that they test, or in test/operations. They have no setup
+ * files: they replace modules of Node, which works only if nothing has imported these before.
  */
 export const unit = project('spec', { displayName: 'unit', setupFilesAfterEnv: [] });
 
