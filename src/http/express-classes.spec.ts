@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import express, { type Request, type Response } from 'express';
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { openServer } from '../../test/setup/http/open-server.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import {
   CHUNKED,
   chunked,
+  LAST_CHUNK,
   openConnection,
   readUnchecked,
   sendRaw,
@@ -16,6 +17,11 @@ import { until } from '../../test/setup/time/until.js';
 import { classesOf } from './express-classes.js';
 
 const resources = useResources();
+
+const { gc } = globalThis;
+afterEach(() => {
+  globalThis.gc = gc;
+});
 
 describe('the chunks of a body', () => {
   const sizes = [...Array<number>(5000).fill(1), 4096, 3, 4095, 1, 2000, 2096, 2097, 5000, 7];
@@ -58,12 +64,14 @@ describe('the chunks of a body', () => {
     expect(parts.length).toBeLessThan(10);
   });
 
-  it('are read when somebody reads the body, before further ones arrive', async () => {
+  it('are read as they arrive when somebody reads the body', async () => {
     const { client, request } = await startRequest();
     const sent = '1\r\na\r\n1\r\nb\r\n';
     client.write(sent);
     await until(() => request.socket.bytesRead === head.length + sent.length);
     expect(await once(request, 'data')).toEqual([Buffer.from('ab')]);
+    client.write('1\r\nc\r\n');
+    expect(await once(request, 'data')).toEqual([Buffer.from('c')]);
     client.destroy();
   });
 
@@ -82,6 +90,21 @@ describe('the chunks of a body', () => {
       expect(parts.join('')).toBe(chunks.join(''));
     },
   );
+});
+
+it.each([
+  ['of a known length', `Content-Length: 4194304\r\n\r\n${'x'.repeat(4_194_304)}`],
+  ['in chunks', `${CHUNKED}\r\n\r\n${chunked(['x'.repeat(4_194_304)])}${LAST_CHUNK}`],
+])('garbage is collected when 4 MiB of a body have arrived: one %s', async (_, rest) => {
+  const collect = jest.fn();
+  globalThis.gc = collect as unknown as typeof gc;
+  const { IncomingMessage } = classesOf(express());
+  const server = createServer({ IncomingMessage: IncomingMessage! }, (request, response) => {
+    request.resume().once('end', () => response.end());
+  });
+  const { port } = await openServer(resources, server);
+  await sendRaw(port, `POST / HTTP/1.1\r\nHost: x\r\n${rest}`);
+  expect(collect).toHaveBeenCalledTimes(1);
 });
 
 it('requests and responses have the methods of Express, which changes no prototype', async () => {

@@ -195,6 +195,13 @@ describe('a request with an unknown expectation', () => {
     expect(statusesOf(responses)).toEqual([417]);
     expectLast(responses[0]!, 41700, ONLY_KNOWN);
   });
+
+  it('gets its own Error also if too many requests of its connection wait', async () => {
+    client.write(get('/1').repeat(16) + expecting('tea'));
+    for (let i = 0; i < 16; i++) (await service.next()).response.end();
+    const responses = await readUnchecked(client);
+    expect(statusesOf(responses)).toEqual([...Array<number>(16).fill(200), 417]);
+  });
 });
 
 describe('a request with Expect: 100-continue', () => {
