@@ -171,11 +171,29 @@ describe('migrations of a database', () => {
     ]);
   });
 
-  it('are undone one after the other, and leave no table of theirs', async () => {
+  it('are undone one after the other, and each leaves what was there before it', async () => {
     const dataSource = await database.openWithSchema([]);
-    for (const _migration of dataSource.migrations) await dataSource.undoLastMigration();
-    expect(
-      await database.query("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'"),
-    ).toEqual([{ name: 'migrations' }]);
+    const left: object[][] = [];
+    for (const _migration of dataSource.migrations) {
+      await dataSource.undoLastMigration();
+      left.push(await objects());
+    }
+    const queryRunner = dataSource.createQueryRunner();
+    for (const migration of dataSource.migrations) {
+      expect(left.pop()).toEqual(await objects());
+      await migration.up(queryRunner);
+    }
+    await queryRunner.release();
   });
+
+  /** @returns the columns, constraints and indexes of all tables */
+  const objects = () =>
+    database.query(
+      `SELECT concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default) AS object
+       FROM information_schema.columns WHERE table_schema = 'public'
+       UNION ALL SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid))
+       FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+       UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
+       ORDER BY 1`,
+    );
 });

@@ -221,6 +221,19 @@ describe('the embedded Postgres of a service', () => {
     expect(rows).toEqual([{ name: 'ä' }]);
   });
 
+  it('reports no statement of a session that it ends: the text may contain data of users', async () => {
+    const observer = await connect('postgres', ownDataDir);
+    for (const name of ['Rosa canina', 'Rosa gallica']) {
+      const client = await connect('postgres', ownDataDir);
+      const ended = expect(client.query(`SELECT pg_sleep(600), '${name}'`)).rejects.toThrow();
+      const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'`;
+      await until(async () => (await observer.query(end)).rowCount === 1);
+      await ended;
+    }
+    await service.waitFor(/(terminating connection due to administrator command[^]*){2}/);
+    expect(service.stdout + service.stderr).not.toContain('Rosa');
+  });
+
   it('does not get the signal of Ctrl+C in the terminal of its service', async () => {
     const pid = String(await postgresPid(ownDataDir));
     const { stdout } = await promisify(execFile)('ps', ['-o', 'pgid=', '-p', pid]);
