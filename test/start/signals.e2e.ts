@@ -44,19 +44,21 @@ it('a service handles SIGTERM before its modules are loaded: the first process o
 
 describe('a service', () => {
   let command: Command;
+  /** What it wrote until the signals came. */
+  let stderr: string;
 
-  beforeAll(() => {
+  beforeAll(async () => {
     beside.proxy.cut();
     command = runService({ DATABASE_URL: beside.proxy.url });
-  });
-  afterAll(() => end(command));
-
-  it('that waits for the database continues at SIGUSR1 and SIGUSR2', async () => {
     await command.waitFor(/Waiting for the database/);
-    const { stderr } = command;
+    stderr = command.stderr;
     for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) command.process.kill(signal);
     beside.proxy.restore();
     service = { command, url: await urlOf(command) };
+  });
+  afterAll(() => end(command));
+
+  it('that waits for the database continues at SIGUSR1 and SIGUSR2', () => {
     expect(command.stderr).toBe(stderr);
   });
 

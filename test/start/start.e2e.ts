@@ -127,7 +127,7 @@ describe('a service on the embedded database', () => {
   beforeAll(async () => {
     dataDir = await makeDataDir();
     service = start();
-    await urlOf(service);
+    await curl(await curlOf(service));
   });
   afterAll(async () => {
     await end(service);
@@ -205,7 +205,7 @@ describe('a service on the embedded database', () => {
       { level: 30, signal: 'SIGTERM', msg: 'The Plant Store stops: it received SIGTERM.' },
       { level: 30, msg: 'The Plant Store has stopped.' },
     ]);
-    service = start(ON_TERMINAL);
+    service = start();
     expect(await curlOf(service)).toContain(`Bearer ${rotated.stdout.trim()}`);
     await expectStored(service);
     const before = old.replace(/http:\/\/[^/]+/, await urlOf(service));
@@ -213,6 +213,8 @@ describe('a service on the embedded database', () => {
   });
 
   it('on a terminal prints the token and a log for people, both on standard output', async () => {
+    await end(service);
+    service = start(ON_TERMINAL);
     await fetchDocumented(`${await urlOf(service)}/health/live`);
     await service.waitFor(/\/health\/live.*\n/);
     expect(service.stdout).toMatch(/^\[\d\d:\d\d:\d\d\] 200 GET \/health\/live \d/m);
@@ -254,6 +256,7 @@ describe('a service on the embedded database', () => {
   });
 
   it('ignores the signal that stops it when it comes again within a tenth of a second, and ends at once when it comes after that', async () => {
+    await end(service);
     service = start({ SHUTDOWN_DELAY_MS: '600000', ...runBefore(SIGNALS_APART) });
     // With the new token for development that this start made.
     await expectStored(service);
