@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,6 +19,11 @@ export default async function globalSetup(
   if (process.env['TEST_DATABASE_URL'] !== undefined) return;
   // The built file: in global setup, Jest does not map the name of a .js file to its .ts source.
   const built = join(rootDir, 'dist/database/open-database.js');
+  if (!existsSync(built)) {
+    throw new Error(
+      'The build is missing. Run: npm run build. "npm test" and test/run do it first.',
+    );
+  }
   const { openDatabase } = (await import(built)) as typeof OpenDatabase;
   const dataDir = await mkdtemp(join(root, 'plant-store-test-'));
   const options = { dataDir, poolSize: MAX_CONNECTIONS, timeout: 0, startTimeout: 60_000 };
