@@ -173,18 +173,23 @@ describe('migrations of a database', () => {
 
   it('are undone one after the other, and each leaves what was there before it', async () => {
     const dataSource = await database.openWithSchema([]);
-    const left: object[][] = [];
-    for (const _migration of dataSource.migrations) {
-      await dataSource.undoLastMigration();
-      left.push(await objects());
-    }
+    for (const _migration of dataSource.migrations) await dataSource.undoLastMigration();
+    expect(await tables()).toEqual([{ name: 'migrations' }]);
     const queryRunner = dataSource.createQueryRunner();
+    const before: object[][] = [];
     for (const migration of dataSource.migrations) {
-      expect(left.pop()).toEqual(await objects());
+      before.push(await objects());
       await migration.up(queryRunner);
+    }
+    for (const migration of dataSource.migrations.toReversed()) {
+      await migration.down(queryRunner);
+      expect(await objects()).toEqual(before.pop());
     }
     await queryRunner.release();
   });
+
+  const tables = () =>
+    database.query("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'");
 
   /** @returns the columns, constraints and indexes of all tables */
   const objects = () =>

@@ -7,7 +7,7 @@ const { gc } = globalThis;
 
 let collections: unknown[];
 
-// large-bodies.e2e.ts sees the collections of V8. Here, their moment is exact.
+// observability.e2e.ts sees the collections of V8. Here, their moment is exact.
 beforeEach(() => {
   collections = [];
   globalThis.gc = ((options: unknown) => void collections.push(options)) as typeof gc;

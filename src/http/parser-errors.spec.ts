@@ -1,5 +1,6 @@
 import { on, once } from 'node:events';
 import type { Socket } from 'node:net';
+import { getDefaultHighWaterMark } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { get, holdRequests } from '../../test/http/held-requests.js';
@@ -197,10 +198,13 @@ describe('a request with an unknown expectation', () => {
   });
 
   it('gets its own Error also if too many requests of its connection wait', async () => {
+    const noticed = once(service.server, 'checkExpectation');
     client.write(get('/1').repeat(16) + expecting('tea'));
+    await noticed;
     for (let i = 0; i < 16; i++) (await service.next()).response.end();
     const responses = await readUnchecked(client);
     expect(statusesOf(responses)).toEqual([...Array<number>(16).fill(200), 417]);
+    expectLast(responses.at(-1)!, 41700, ONLY_KNOWN);
   });
 });
 
@@ -312,6 +316,18 @@ describe('a request whose body is invalid', () => {
     const responses = await readUnchecked(client);
     expect(statusesOf(responses)).toEqual([200, 200, 400]);
     expect(responses[2]!.headers['connection']).toBe('close');
+  });
+
+  it('gets its Error also if Node has paused the connection, because nobody reads the body', async () => {
+    const fails = once(service.server, 'clientError');
+    const chunk = (size: number) => `${size.toString(16)}\r\n${'x'.repeat(size)}\r\n`;
+    const sent = get('/1') + PART + chunk(getDefaultHighWaterMark(false) - 10);
+    client.write(sent);
+    await until(() => socket.bytesRead === sent.length);
+    client.write(chunk(10) + INVALID_PART);
+    await fails;
+    (await service.next()).response.end();
+    expect(statusesOf(await readUnchecked(client))).toEqual([200, 400]);
   });
 
   it('gets the Error that it had already for another reason', async () => {

@@ -223,6 +223,7 @@ describe('the embedded Postgres of a service', () => {
 
   it('reports no statement of a session that it ends: the text may contain data of users', async () => {
     const observer = await connect('postgres', ownDataDir);
+    // The message about the second one shows that all lines about the first one have arrived.
     for (const name of ['Rosa canina', 'Rosa gallica']) {
       const client = await connect('postgres', ownDataDir);
       const ended = expect(client.query(`SELECT pg_sleep(600), '${name}'`)).rejects.toThrow();

@@ -1,19 +1,11 @@
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { openTestDatabase } from '../setup/database/database.js';
-import { postJson } from '../setup/http/post-plant.js';
 import { CHUNKED, chunked, openConnection, plantHead } from '../setup/http/raw-http.js';
-import { useResources } from '../setup/jest/resources.js';
-import { runBefore } from '../setup/process/command.js';
-import { end, startOn, stop } from '../setup/service/built-service.js';
 import { startService, type TestService } from '../setup/service/service.js';
-import { createToken } from '../setup/service/tokens.js';
 import { until } from '../setup/time/until.js';
 
 /** Four of the largest bodies are more than 16 KiB for each of five requests. */
 const BODY_LIMIT = 20_490;
-
-const resources = useResources();
 
 describe('bodies in flight that take all the memory they may', () => {
   let service: TestService;
@@ -58,21 +50,4 @@ describe('bodies in flight that take all the memory they may', () => {
       expect(await bytes()).toBe(3 * sent);
     },
   );
-});
-
-it('a flood of bodies that are refused leaves no garbage: V8 collects it once after 4 MiB, with the flags of ./plant-store', async () => {
-  const database = await openTestDatabase();
-  resources.defer(() => database.close());
-  const tellCollections = `
-    const { gc } = globalThis;
-    if (gc) globalThis.gc = (options) => (console.error('V8 collects', options), gc(options));`;
-  const service = await startOn(database.url, runBefore(tellCollections));
-  resources.defer(() => end(service.command));
-  const token = await createToken(database.url);
-  const body = JSON.stringify({ id: 'x'.repeat(60_000) });
-  for (let sent = 0; sent < 4_194_304; sent += body.length) {
-    expect((await postJson(service.url, token, body)).status).toBe(400);
-  }
-  await stop(service);
-  expect(service.command.stderr).toBe("V8 collects { type: 'minor' }\n");
 });

@@ -119,15 +119,23 @@ describe('the address of a service', () => {
 describe('a service on the embedded database', () => {
   let dataDir: string;
   let service: Command;
+  /** The response to the first curl line. */
+  let created: string;
 
   const start = (env: Record<string, string> = {}) => runService({ DATA_DIR: dataDir, ...env });
   const postgresPid = () => postgresPidIn(dataDir);
+  /** Kills the service, and waits until its Postgres has ended with it. */
+  const kill = async () => {
+    const pid = await postgresPid();
+    await end(service);
+    await until(() => !isRunning(pid));
+  };
   const token = (...args: string[]) => runInProcess(['token', ...args], { DATA_DIR: dataDir });
 
   beforeAll(async () => {
     dataDir = await makeDataDir();
     service = start();
-    await curl(await curlOf(service));
+    created = await curl(await curlOf(service));
   });
   afterAll(async () => {
     await end(service);
@@ -135,9 +143,7 @@ describe('a service on the embedded database', () => {
   });
 
   it('prints the address of Swagger UI and a curl line that works unchanged, and a log of JSON lines', async () => {
-    expect(await curl(await curlOf(service))).toBe(
-      '{"name":"Equisetum fluviatile","tag":"Equisetum"}',
-    );
+    expect(created).toBe('{"name":"Equisetum fluviatile","tag":"Equisetum"}');
     const [, docs] = await service.waitFor(/Swagger UI +(\S+)/);
     expect((await fetchDocumented(docs!)).status).toBe(200);
     await expectJsonLog(service);
@@ -179,10 +185,7 @@ describe('a service on the embedded database', () => {
 
   it('keeps plants after kill -9, and the token that the first start printed', async () => {
     const old = await curlOf(service);
-    const pid = await postgresPid();
-    await end(service);
-    // Its Postgres ends with it.
-    await until(() => !isRunning(pid));
+    await kill();
     // The variable is one for clients of Postgres, which must not change anything.
     service = start({ WEB_CONCURRENCY: '2', PGOPTIONS: '-c default_transaction_read_only=on' });
     await expectStored(service);
@@ -213,7 +216,7 @@ describe('a service on the embedded database', () => {
   });
 
   it('on a terminal prints the token and a log for people, both on standard output', async () => {
-    await end(service);
+    await kill();
     service = start(ON_TERMINAL);
     await fetchDocumented(`${await urlOf(service)}/health/live`);
     await service.waitFor(/\/health\/live.*\n/);
@@ -256,9 +259,8 @@ describe('a service on the embedded database', () => {
   });
 
   it('ignores the signal that stops it when it comes again within a tenth of a second, and ends at once when it comes after that', async () => {
-    await end(service);
+    if (service.process.exitCode === null) await kill();
     service = start({ SHUTDOWN_DELAY_MS: '600000', ...runBefore(SIGNALS_APART) });
-    // With the new token for development that this start made.
     await expectStored(service);
     const url = await urlOf(service);
     service.process.kill('SIGINT');

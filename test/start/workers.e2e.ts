@@ -274,13 +274,12 @@ describeOnLinux('several workers', () => {
   });
 
   it('are replaced after a longer delay when they cannot start, log why, and recover with the database', async () => {
-    const recoveries = () => service.command.stdout.match(/listens again/g)?.length ?? 0;
-    const before = recoveries();
+    const before = service.command.stdout.match(/listens again/g)?.length ?? 0;
     proxy.cut();
     for (const worker of await workersOf(service)) process.kill(worker, 'SIGKILL');
     await service.command.waitFor(/Worker \d ended \(exit code 1\): .+; it is replaced in 200 ms/);
     proxy.restore();
-    await until(() => recoveries() === before + 2);
+    await service.command.waitFor(new RegExp(`(listens again[^]*){${before + 2}}`));
     sockets = await connectToBoth(service);
   });
 

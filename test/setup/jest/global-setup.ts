@@ -21,7 +21,7 @@ export default async function globalSetup(
   const built = join(rootDir, 'dist/database/open-database.js');
   if (!existsSync(built)) {
     throw new Error(
-      'The build is missing. Run: npm run build. "npm test" and test/run do it first.',
+      'The build is missing. Run: npm run build (npm test and test/run build by themselves).',
     );
   }
   const { openDatabase } = (await import(built)) as typeof OpenDatabase;
