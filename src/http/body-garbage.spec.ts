@@ -1,20 +1,17 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
+import { holdCollections } from '../../test/http/held-collections.js';
 import { countBodyBytes } from './body-garbage.js';
 
 const MIB = 1_048_576;
 
-const { gc } = globalThis;
+const hold = holdCollections();
 
-let collections: unknown[];
+let collections: readonly unknown[];
 
 // observability.e2e.ts sees the collections of V8. Here, their moment is exact.
 beforeEach(() => {
-  collections = [];
-  globalThis.gc = ((options: unknown) => void collections.push(options)) as typeof gc;
+  collections = hold();
   countBodyBytes(4 * MIB);
-});
-afterEach(() => {
-  globalThis.gc = gc;
 });
 
 it('new objects are collected after each 4 MiB of bodies, and then after 4 MiB more', () => {

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { get, holdRequests } from '../../test/http/held-requests.js';
 import { useResources } from '../../test/setup/jest/resources.js';
-import { readUnchecked, type RawResponse } from '../../test/setup/http/raw-http.js';
+import { chunked, readUnchecked, type RawResponse } from '../../test/setup/http/raw-http.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { until } from '../../test/setup/time/until.js';
 import { sentError } from '../errors/send-error.js';
@@ -320,11 +320,10 @@ describe('a request whose body is invalid', () => {
 
   it('gets its Error also if Node has paused the connection, because nobody reads the body', async () => {
     const fails = once(service.server, 'clientError');
-    const chunk = (size: number) => `${size.toString(16)}\r\n${'x'.repeat(size)}\r\n`;
-    const sent = get('/1') + PART + chunk(getDefaultHighWaterMark(false) - 10);
+    const sent = get('/1') + PART + chunked(['x'.repeat(getDefaultHighWaterMark(false) - 10)]);
     client.write(sent);
     await until(() => socket.bytesRead === sent.length);
-    client.write(chunk(10) + INVALID_PART);
+    client.write(chunked(['x'.repeat(10)]) + INVALID_PART);
     await fails;
     (await service.next()).response.end();
     expect(statusesOf(await readUnchecked(client))).toEqual([200, 400]);
