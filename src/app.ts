@@ -3,17 +3,15 @@ import { isIPv6, type AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { Logger } from 'nestjs-pino';
 import { AppModule } from './app.module.js';
 import { readConfig, type AppConfig } from './config/config.js';
 import { allowOrigins, respondToPreflight } from './http/cors.js';
 import { HttpAdapter } from './http/http-adapter.js';
 import { LifecycleService } from './http/lifecycle.service.js';
-import { PendingBodies } from './http/pending-bodies.js';
-import { PENDING_BODIES_SETTING } from './http/read-body.js';
 import { refuseBadRequest } from './http/refuse-bad-request.js';
 import { RequestObserver } from './http/request-observer.js';
 import { noSniff } from './http/security-headers.js';
+import { serveRequests } from './http/serve-requests.js';
 import { createLogger } from './logging/logger.js';
 import { buildDocument } from './openapi/document.js';
 import { redirectBrowser, serveDocument } from './openapi/serve-document.js';
@@ -32,28 +30,26 @@ export async function createApp(
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.register(config, logger),
     new HttpAdapter(config.http),
-    // The body is read after the guard: see http/json-body.ts.
+    // The body is read after the guard: see http/json-body.ts. Nest's messages about its modules and routes are noise in a log.
     { bodyParser: false, abortOnError: false, logger: false },
   );
   const observer = app.get(RequestObserver);
+  const lifecycle = app.get(LifecycleService);
   const { corsOrigins } = config.http;
   // These middlewares run for every request, in this order, before the route and its guard (app.module.ts).
   app.use(
     observer.observe,
     noSniff,
     ...(corsOrigins.length === 0 ? [] : [allowOrigins(corsOrigins)]),
-    app.get(LifecycleService).enter,
+    lifecycle.enter,
     ...(corsOrigins.length === 0 ? [] : [respondToPreflight]),
     refuseBadRequest,
     redirectBrowser,
   );
-  app.set(PENDING_BODIES_SETTING, app.get(PendingBodies));
   // Before `init`, which ends the list of routes with the error for an unknown path.
   serveDocument(app, API_DESCRIPTION, config.baseUrl);
   await app.init();
-  observer.watch(app.getHttpServer());
-  // Set after the start, because Nest's messages about its modules and routes are noise in a log.
-  app.useLogger(app.get(Logger));
+  serveRequests(app.getHttpServer(), app.getHttpAdapter().getInstance(), observer, lifecycle);
   return app;
 }
 

@@ -1,8 +1,9 @@
+// Stops the app in good order.
+
 import { Server as NetServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Config } from './config/config.js';
-import { acceptWaiting } from './http/accept-waiting.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 
 /** How long a connection may stay idle after the listener closed: a request may be in transit. */
@@ -26,7 +27,6 @@ export async function stopApp(
   const server = app.getHttpServer();
   lifecycle.drain();
   if (shutdownDelay > 0) await delay(shutdownDelay);
-  await acceptWaiting(server);
   const idle = setTimeout(() => server.closeIdleConnections(), IDLE_GRACE_MS);
   let deadline: NodeJS.Timeout | undefined;
   await new Promise<void>((resolve) => {
@@ -35,11 +35,7 @@ export async function stopApp(
     deadline = setTimeout(() => {
       lifecycle.stop();
       // In the next turn of the event loop, when the refusals have been written.
-      setImmediate(() => {
-        server.closeAllConnections();
-        // Node no longer counts the connection of a client that sent CONNECT, and so does not close it.
-        resolve();
-      });
+      setImmediate(() => server.closeAllConnections());
     }, shutdownTimeout);
   });
   clearTimeout(idle);

@@ -1,10 +1,19 @@
-import { readConfig, unknownSettings } from './config/config.js';
+// Starts the service: settings, database, schema, app.
+
+import type { Logger } from 'pino';
+import {
+  readConfig,
+  unknownSettings,
+  type AppConfig,
+  type DatabaseConfig,
+} from './config/config.js';
 import { version } from './config/version.js';
 import { openDatabase } from './database/open-database.js';
 import { StartError } from './errors/start-error.js';
 import { tryAddress } from './http/try-address.js';
 import { createLogger } from './logging/logger.js';
 import { stopOnSignal } from './stop-on-signal.js';
+import { startTracing } from './tracing/tracing.js';
 
 /** Starts the service. When that fails, it prints why, and ends the process with exit code 1. */
 export async function start(): Promise<void> {
@@ -41,17 +50,25 @@ async function openAndServe(): Promise<void> {
   // After the handlers of signals are there, because a person or a program may send one when this line appears.
   if (isEmbedded) report(`Opening the embedded Postgres in ${config.database.dataDir} …`);
   try {
-    const [database, { serve }] = await Promise.all([
+    const [database, { prepareDatabase }] = await Promise.all([
       openDatabase(config.database, (text) => logger.warn(text)),
       // Not imported before: TypeORM and Nest take a second to load, and a start with a wrong setting does not need them.
-      import('./serve.js'),
-      // With several workers, only they need Nest.
+      import('./database/prepare-database.js'),
+      // With several workers, only they need Nest, and the primary takes 80 MB of memory instead of 145.
       config.workers === 1 && import('./app.js'),
     ]);
     resources.defer(() => database.close());
     // After a signal, what the start would wait for does not matter any more.
     const reportUnlessStopped = (text: string) => stopping.aborted || report(text);
-    await serve({ ...config, database: database.config }, logger, reportUnlessStopped, resources);
+    await prepareDatabase(database.config, reportUnlessStopped);
+    const run = config.workers === 1 ? runApp : runWorkers;
+    const [url, token] = await Promise.all([
+      run({ ...config, database: database.config }, logger, resources),
+      isEmbedded ? findToken(database.config, logger) : undefined,
+    ]);
+    reportUnlessStopped(`The Plant Store listens on ${url}`);
+    if (token !== undefined) reportUnlessStopped(welcome(url, token));
+    else if (process.stdout.isTTY) reportUnlessStopped(hints(url));
   } catch (error) {
     // A start that a signal ends may fail because its database is closed already.
     if (stopping.aborted) return;
@@ -64,4 +81,61 @@ async function openAndServe(): Promise<void> {
 function writeForPerson(text: string): void {
   const stream = process.stdout.isTTY ? process.stdout : process.stderr;
   stream.write(`${text}\n`);
+}
+
+/**
+ * @param resources gets all that must be released when the service stops
+ * @returns the URL
+ */
+async function runApp(
+  config: AppConfig,
+  logger: Logger,
+  resources: AsyncDisposableStack,
+): Promise<string> {
+  const { endpoint } = config.tracing;
+  if (endpoint !== undefined) resources.defer(await startTracing(endpoint, logger));
+  const { createApp, listen } = await import('./app.js');
+  const { stopApp } = await import('./shutdown.js');
+  const app = await createApp(config, logger);
+  const url = await listen(app, config.http);
+  resources.defer(() => stopApp(app, config.http));
+  return url;
+}
+
+/**
+ * @param resources gets the workers, which must be stopped when the service stops
+ * @returns the URL
+ */
+async function runWorkers(
+  config: AppConfig,
+  logger: Logger,
+  resources: AsyncDisposableStack,
+): Promise<string> {
+  const { Workers } = await import('./cluster/workers.js');
+  const workers = new Workers(config, logger);
+  resources.defer(() => workers.stop());
+  return workers.start();
+}
+
+async function findToken(config: DatabaseConfig, logger: Logger): Promise<string> {
+  const { withAccessTokens } = await import('./auth/with-access-tokens.js');
+  const { findDevelopmentToken } = await import('./auth/development-token.js');
+  return withAccessTokens(config, (tokens) => findDevelopmentToken(tokens, config.dataDir, logger));
+}
+
+/** For a person who starts the service with a database of their own. */
+function hints(url: string): string {
+  return `Swagger UI is at ${url}/docs. To create a token: ./plant-store token create NAME`;
+}
+
+function welcome(url: string, token: string): string {
+  return `
+  Swagger UI   ${url}/docs
+  Token        ${token}
+               for development; to replace it: ./plant-store token rotate development
+
+Store a plant:
+
+curl -X POST ${url}/plants -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"id": 1649503004888048, "name": "Equisetum fluviatile", "tag": "Equisetum"}'
+`;
 }

@@ -1,8 +1,24 @@
+// What the signals that stop the service do: before it has started, and after that.
+
 import type { Logger } from 'pino';
-import { endAtOnce, STOP_SIGNALS } from './signals.js';
+
+/** A terminal that is closed sends SIGHUP. */
+export const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /** A program between the terminal and the service may forward the signal that the terminal sent to both. */
 const SAME_SIGNAL_MS = 100;
+
+/**
+ * Ends a service that has opened nothing yet, until `stopOnSignal` is called. The first process of a container ignores a signal
+ * without a handler.
+ */
+export function endOnSignal(): void {
+  for (const signal of STOP_SIGNALS) process.on(signal, endAtOnce);
+}
+
+function endAtOnce(): void {
+  process.exit(0);
+}
 
 /**
  * The first signal stops the service gracefully, the second one at once.

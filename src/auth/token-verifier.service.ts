@@ -1,8 +1,9 @@
-import { hash } from 'node:crypto';
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import type { Logger } from 'pino';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { CONFIG, type Config } from '../config/config.js';
 import { overloaded, TooManyAttemptsError } from '../errors/service-error.js';
+import { PINO_LOGGER } from '../logging/logging.module.js';
 import { isWellFormedAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';
 import type { Caller } from './caller.js';
@@ -17,7 +18,7 @@ const USE_INTERVAL_MS = 60_000;
 interface Source {
   /** @returns the caller with this token, or undefined if it is not valid */
   readonly find: (token: string) => Promise<Caller | undefined>;
-  /** The lookups in flight, by the key of the token. */
+  /** The lookups in flight, by token. */
   readonly lookUps: Map<string, Promise<Caller | undefined>>;
   readonly failedAttempts: FailedAttempts;
 }
@@ -25,7 +26,6 @@ interface Source {
 /** Checks tokens, with a cached verdict if there is one. */
 @Injectable()
 export class TokenVerifierService {
-  private readonly logger = new Logger('Tokens');
   private readonly verdicts = new VerdictCache();
   /**
    * Each source has limits of its own: neither an issuer that hangs nor guesses of another format may delay or
@@ -37,6 +37,7 @@ export class TokenVerifierService {
   constructor(
     private readonly accessTokens: AccessTokensService,
     @Inject(CONFIG) private readonly config: Config,
+    @Inject(PINO_LOGGER) private readonly logger: Logger,
     registry: Registry,
   ) {
     const { auth, database } = config;
@@ -75,12 +76,11 @@ export class TokenVerifierService {
    * @returns the caller with this token, if the verdict that it is valid is cached
    */
   findCached(token: string): Caller | undefined {
-    const key = keyOf(token);
-    const verdict = this.verdicts.get(key);
+    const verdict = this.verdicts.get(token);
     if (verdict === undefined) return undefined;
     if (this.verdicts.isStale(verdict)) {
       // If the lookup fails, the verdict expires, and the next request waits for a lookup and gets its error.
-      this.lookUp(key, token).catch(() => undefined);
+      this.lookUp(token).catch(() => undefined);
     }
     this.recordUse(verdict);
     // It means a cached verdict. The name stays, because dashboards and alerts of operators use it.
@@ -97,12 +97,11 @@ export class TokenVerifierService {
    *   TooManyAttemptsError when the address sent too many invalid tokens
    */
   async verify(token: string, address: string): Promise<Caller | undefined> {
-    const key = keyOf(token);
     try {
       // A token that was valid is exempt from the limit: other clients of its address must not lock it out.
-      const caller = this.verdicts.wasValid(key)
-        ? await this.lookUp(key, token)
-        : await this.attempt(key, token, address);
+      const caller = this.verdicts.wasValid(token)
+        ? await this.lookUp(token)
+        : await this.attempt(token, address);
       this.checks.inc({ outcome: caller === undefined ? 'invalid' : 'valid' });
       return caller;
     } catch (error) {
@@ -113,40 +112,42 @@ export class TokenVerifierService {
   }
 
   /** Checks a token that is not known to have been valid: the failures of its address are limited. */
-  private async attempt(key: string, token: string, address: string): Promise<Caller | undefined> {
+  private async attempt(token: string, address: string): Promise<Caller | undefined> {
     const { failedAttempts, lookUps } = this.sourceOf(token);
     const isNeeded = () =>
-      !this.verdicts.isInvalid(key) && this.verdicts.get(key) === undefined && !lookUps.has(key);
+      !this.verdicts.isInvalid(token) &&
+      this.verdicts.get(token) === undefined &&
+      !lookUps.has(token);
     const checked = await failedAttempts.run(address, isNeeded, async () => {
-      const caller = await this.lookUp(key, token);
+      const caller = await this.lookUp(token);
       // Counted here, before the next request of the address continues.
       if (caller === undefined) failedAttempts.count(address);
       return { caller };
     });
     if (checked !== undefined) return checked.caller;
-    if (this.verdicts.isInvalid(key)) {
+    if (this.verdicts.isInvalid(token)) {
       failedAttempts.count(address);
       return undefined;
     }
     // This request joins the lookup in flight. An invalid token counts once, for the request that began the lookup.
-    return this.verdicts.get(key)?.caller ?? this.lookUp(key, token);
+    return this.verdicts.get(token)?.caller ?? this.lookUp(token);
   }
 
   /** Looks a token up once, however many requests wait for the verdict. */
-  private async lookUp(key: string, token: string): Promise<Caller | undefined> {
+  private async lookUp(token: string): Promise<Caller | undefined> {
     const { find, lookUps } = this.sourceOf(token);
-    const inFlight = lookUps.get(key);
+    const inFlight = lookUps.get(token);
     if (inFlight !== undefined) return inFlight;
     if (lookUps.size >= this.config.http.maxPendingRequests) throw overloaded();
     const startedAt = performance.now();
     const lookUp = find(token)
       .then((caller) => {
-        if (caller === undefined) this.verdicts.setInvalid(key);
-        else this.recordUse(this.verdicts.setValid(key, caller, startedAt));
+        if (caller === undefined) this.verdicts.setInvalid(token);
+        else this.recordUse(this.verdicts.setValid(token, caller, startedAt));
         return caller;
       })
-      .finally(() => lookUps.delete(key));
-    lookUps.set(key, lookUp);
+      .finally(() => lookUps.delete(token));
+    lookUps.set(token, lookUp);
     return lookUp;
   }
 
@@ -165,8 +166,4 @@ export class TokenVerifierService {
       this.logger.warn(`The last use of a token could not be written: ${String(error)}`);
     });
   }
-}
-
-function keyOf(token: string): string {
-  return hash('sha256', token, 'base64');
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Caller } from './caller.js';
 
@@ -23,18 +24,17 @@ export interface Verdict {
 }
 
 /**
- * Cached verdicts about tokens, by the hash of the token, so that no token stays in memory. Ages are measured with
- * a monotonic clock, which nobody can set back.
+ * Cached verdicts about tokens. Ages are measured with a monotonic clock, which nobody can set back.
  */
 export class VerdictCache {
   /** Verdicts stay beyond MAX_AGE_MS: a token that was valid is exempt from the limit on guesses. */
   private readonly valid = new LRUCache<string, Verdict>({ max: CACHE_SIZE });
-  /** A cache of its own, so that guesses cannot displace valid tokens. */
+  /** By hash, because a guess may be long. A cache of its own, so that guesses cannot displace valid tokens. */
   private readonly invalid = new LRUCache<string, true>({ max: CACHE_SIZE, ttl: MAX_AGE_MS });
 
   /** @returns the verdict that the token is valid, if it is recent enough */
-  get(key: string): Verdict | undefined {
-    const verdict = this.valid.get(key);
+  get(token: string): Verdict | undefined {
+    const verdict = this.valid.get(token);
     if (verdict === undefined) return undefined;
     const { lookedUpAt, caller } = verdict;
     const isExpired = caller.expiresAt !== undefined && caller.expiresAt <= Date.now();
@@ -46,23 +46,25 @@ export class VerdictCache {
   }
 
   /** Whether the token was valid, however long ago. */
-  wasValid(key: string): boolean {
-    return this.valid.has(key);
+  wasValid(token: string): boolean {
+    return this.valid.has(token);
   }
 
-  isInvalid(key: string): boolean {
-    return this.invalid.has(key);
+  isInvalid(token: string): boolean {
+    return this.invalid.has(hashOf(token));
   }
 
-  setValid(key: string, caller: Caller, lookedUpAt: number): Verdict {
-    const useRecordedAt = this.valid.peek(key)?.useRecordedAt ?? -Infinity;
+  setValid(token: string, caller: Caller, lookedUpAt: number): Verdict {
+    const useRecordedAt = this.valid.peek(token)?.useRecordedAt ?? -Infinity;
     const verdict = { caller, lookedUpAt, useRecordedAt };
-    this.valid.set(key, verdict);
+    this.valid.set(token, verdict);
     return verdict;
   }
 
-  setInvalid(key: string): void {
-    this.valid.delete(key);
-    this.invalid.set(key, true);
+  setInvalid(token: string): void {
+    this.valid.delete(token);
+    this.invalid.set(hashOf(token), true);
   }
 }
+
+const hashOf = (token: string): string => hash('sha256', token, 'base64');

@@ -33,6 +33,9 @@ export type AppConfig = Config & { readonly database: DatabaseConfig };
 /** The name under which the parsed settings are injected. */
 export const CONFIG = Symbol('config');
 
+/** The keys of an issuer may be requested twice, for 3 s each. */
+const MAX_ISSUER_WAIT_MS = 6000;
+
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** Every setting by the name of its variable, with its default. */
@@ -44,9 +47,8 @@ export const settings = z.object({
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
   KEEP_ALIVE_TIMEOUT_MS: integer(0, 600_000).default(65_000),
-  IDLE_TIMEOUT_MS: integer(100, 600_000).default(15_000),
   MAX_CONNECTIONS: integer(1, 1_000_000).optional(),
-  BODY_LIMIT: bytes(1, 16 * 1024 * 1024).default(64 * 1024),
+  BODY_LIMIT: bytes(1, 1024 * 1024).default(64 * 1024),
   REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
   MAX_PENDING_REQUESTS: integer(1, 100_000).default(1000),
   READINESS_TOLERANCE_MS: integer(0, 3_600_000).default(0),
@@ -112,7 +114,12 @@ const environment = settings
       host: env.HOST,
       port: env.PORT,
       keepAliveTimeout: env.KEEP_ALIVE_TIMEOUT_MS,
-      idleTimeout: env.IDLE_TIMEOUT_MS,
+      /**
+       * How long a client may neither send nor read. Longer than it may wait for a response: for the keys of its token's
+       * issuer, and then for four steps in the database (docs/limits.md).
+       */
+      idleTimeout:
+        Math.max(env.REQUEST_TIMEOUT_MS, MAX_ISSUER_WAIT_MS) + 4 * env.DATABASE_TIMEOUT_MS,
       // With 1,000, the service and its Postgres together could take more than 300 MB.
       maxConnections: env.MAX_CONNECTIONS ?? (env.DATABASE_URL === undefined ? 500 : 4000),
       bodyLimit: env.BODY_LIMIT,

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { SpanKind } from '@opentelemetry/api';
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
@@ -46,8 +47,10 @@ export async function runStatement<Row extends object>(
   parameters: readonly unknown[],
 ): Promise<QueryResult<Row>> {
   const pool = poolOf(dataSource);
-  const statement = inSpan('postgres', { 'db.query.text': sql }, () =>
-    query<Row>(pool, sql, [...parameters]),
+  const statement = inSpan(
+    'postgres',
+    { kind: SpanKind.CLIENT, attributes: { 'db.query.text': sql } },
+    () => query<Row>(pool, sql, [...parameters]),
   );
   try {
     return await withTimeout(statement, pool.options.query_timeout as number);

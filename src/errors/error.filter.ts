@@ -1,13 +1,15 @@
+// Turns what a route, a guard or a middleware throws into a response.
+
 import { Catch, HttpException, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { ErrorCode } from './error-codes.js';
 import { sendError } from './send-error.js';
-import { internal, overloaded, ServiceError } from './service-error.js';
+import { ConnectionClosed, internal, ServiceError } from './service-error.js';
 
-/** Turns every error that is thrown in a route, a guard or a middleware into a response. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   catch(thrown: unknown, host: ArgumentsHost): void {
+    if (thrown instanceof ConnectionClosed) return;
     const http = host.switchToHttp();
     sendError(http.getRequest<Request>(), http.getResponse<Response>(), toServiceError(thrown));
   }
@@ -16,21 +18,9 @@ export class ErrorFilter implements ExceptionFilter {
 /** The error to send for anything that was thrown. */
 export function toServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
-  if (isBadRequest(thrown) && !isFileError(thrown)) {
-    return new ServiceError(ErrorCode.badRequest, 'The request could not be understood.');
-  }
-  return isOutOfDescriptors(thrown) ? overloaded() : internal(thrown);
-}
-
-/** A file cannot be opened now, because this process or the whole system has too many open. */
-function isOutOfDescriptors(thrown: unknown): boolean {
-  return ['EMFILE', 'ENFILE'].includes((thrown as NodeJS.ErrnoException | undefined)?.code ?? '');
-}
-
-/** A file of the page is missing or closed: a fault of ours, although Express gives it the status 404. */
-function isFileError(thrown: unknown): boolean {
-  const error = thrown instanceof HttpException ? thrown.cause : thrown;
-  return error instanceof Error && 'syscall' in error;
+  return isBadRequest(thrown)
+    ? new ServiceError(ErrorCode.badRequest, 'The request could not be understood.')
+    : internal(thrown);
 }
 
 /** Whether the error has a 4xx status, set by Nest or by Express (package http-errors). */

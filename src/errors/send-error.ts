@@ -1,3 +1,5 @@
+// The one place that sends an Error as a response.
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ErrorCode, statusOf } from './error-codes.js';
 import type { ErrorDto } from './error.dto.js';
@@ -21,21 +23,36 @@ const HEADERS_OF: { readonly [Code in ErrorCode]?: Headers } = {
   [ErrorCode.shuttingDown]: CLOSE,
 };
 
-/** A body of at most this size is read to its end after the response, so that the connection can be used again. */
-const DISCARD_LIMIT_BYTES = 1024 * 1024;
-
 const sentErrors = new WeakMap<ServerResponse, ServiceError>();
 
 export function sentError(response: ServerResponse): ServiceError | undefined {
   return sentErrors.get(response);
 }
 
-/** Sends an error as a response: its status, its header fields, and a body as in the schema `Error`. */
+/**
+ * Sends an error as a response. The rest of the body is read off, so that the connection can be used again. If the connection
+ * closes after the response, the body is read off first: a client that still sends when it is closed may lose the response
+ * (RFC 9112 section 9.6).
+ */
 export function sendError(
   request: IncomingMessage,
   response: ServerResponse,
   error: ServiceError,
 ): void {
+  // Node reads off a body that nobody has begun to read; this is for one that was read in part.
+  request.resume();
+  if (request.complete || !closesAfter(response)) sendErrorNow(response, error);
+  else request.once('end', () => sendErrorNow(response, error));
+}
+
+/** A client with an Expect may wait for this response before it sends its body. */
+function closesAfter(response: ServerResponse): boolean {
+  if (response.req.headers.expect !== undefined) return false;
+  return !response.shouldKeepAlive || response.getHeader('Connection') === 'close';
+}
+
+/** Sends an error as a response, also if its request has not arrived yet. */
+export function sendErrorNow(response: ServerResponse, error: ServiceError): void {
   if (response.headersSent || response.destroyed) {
     // The response has begun: closing the connection shows the client that it is incomplete.
     response.destroy();
@@ -45,8 +62,7 @@ export function sendError(
   for (const [name, value] of Object.entries({ ...HEADERS_OF[error.code], ...error.headers })) {
     response.setHeader(name, value);
   }
-  if (!request.complete) discardBody(request, response);
-  const body = JSON.stringify({ error: error.code, message: error.message } satisfies ErrorDto);
+  const body = bodyOf(error);
   response.statusCode = statusOf(error.code);
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
   response.setHeader('Content-Length', Buffer.byteLength(body));
@@ -54,16 +70,7 @@ export function sendError(
   response.end(body);
 }
 
-/**
- * Reads and discards the rest of a body. If the rest may be long, the response says `Connection: close`, and reading
- * ends when the client has the response, or after REQUEST_TIMEOUT_MS.
- */
-function discardBody(request: IncomingMessage, response: ServerResponse): void {
-  const { expect, 'content-length': length = 0, 'transfer-encoding': coding } = request.headers;
-  // A client that sent `Expect: 100-continue` and gets an error instead of 100 may or may not send the body: the
-  // connection cannot be used again (RFC 9110 section 10.1.1).
-  const isShort =
-    expect === undefined && coding === undefined && Number(length) <= DISCARD_LIMIT_BYTES;
-  if (!isShort) response.setHeader('Connection', 'close');
-  request.resume();
+/** @returns the JSON of the schema `Error` */
+export function bodyOf({ code, message }: ServiceError): string {
+  return JSON.stringify({ error: code, message } satisfies ErrorDto);
 }

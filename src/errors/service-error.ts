@@ -1,3 +1,5 @@
+// The failures that clients get as an Error, and the one that nobody gets.
+
 import { ErrorCode } from './error-codes.js';
 
 interface ServiceErrorOptions extends ErrorOptions {
@@ -58,9 +60,9 @@ export class TooManyAttemptsError extends ServiceError {
   }
 }
 
-/** Ends the work on a request whose client has disconnected, so this error is never sent. */
-export function connectionClosed(): ServiceError {
-  return new ServiceError(ErrorCode.badRequest, 'The client closed the connection.');
+/** Ends the work on a request whose client has given up: nobody reads a response. */
+export class ConnectionClosed extends Error {
+  override readonly name = 'ConnectionClosed';
 }
 
 /** @param cause only for the log: it may contain what clients must not see */

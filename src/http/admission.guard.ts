@@ -1,10 +1,10 @@
-// For the clients of an overloaded service: they get 503 at once, and can try again.
+// Limits the requests in flight: the clients of an overloaded service get 503 at once, and can try again.
 
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { Response } from 'express';
 import { Gauge, Registry } from 'prom-client';
 import { CONFIG, type Config } from '../config/config.js';
-import { connectionClosed, overloaded } from '../errors/service-error.js';
+import { ConnectionClosed, overloaded } from '../errors/service-error.js';
 import { whenClosed } from './when-closed.js';
 
 /** Not in the guard, because Nest creates a guard for each module that uses it. */
@@ -43,7 +43,7 @@ export class AdmissionGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const response = context.switchToHttp().getResponse<Response>();
     // The client gave up while its token was looked up, as many do at the end of an outage: nobody reads the response.
-    if (response.closed) throw connectionClosed();
+    if (response.closed) throw new ConnectionClosed();
     this.pending.add(response);
     return true;
   }

@@ -1,4 +1,4 @@
-// For every client, also one that Node or Express would refuse with an empty or an HTML response, or keep forever.
+// Express, as Nest uses it: exact routes, time limits, and an Error for every path and method that no route has.
 
 import { createServer } from 'node:http';
 import { StreamableFile } from '@nestjs/common';
@@ -7,26 +7,21 @@ import express, { type Application, type NextFunction, type Request, type Respon
 import type { Config } from '../config/config.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
-import { classesOf } from './express-classes.js';
-import { endIdle } from './idle-timeout.js';
-import { lingerAtEnd } from './linger.js';
-import { respondToParserErrors } from './parser-errors.js';
-import { handleInTurn } from './pipelining.js';
+import { expressPrototypes } from './express-prototypes.js';
+import { BODY_LIMIT_SETTING } from './read-body.js';
 
 /** How often Node looks for requests that exceed their timeouts. */
 const TIMEOUT_CHECK_INTERVAL_MS = 500;
 
-/** Nest's Express adapter with exact routes, time limits, and an Error for everything that is refused. */
 export class HttpAdapter extends ExpressAdapter {
   constructor(private readonly config: Config['http']) {
     super(strictExpress(config));
   }
 
-  /** Called by Nest to create the server; only here can the server get our own options. */
+  /** Called by Nest to create the server; only here can the server get our own options. `serveRequests` gives it its listeners. */
   override initHttpServer(): void {
-    const app = this.getInstance<Application>();
     const server = createServer({
-      ...classesOf(app),
+      ...expressPrototypes(this.getInstance<Application>()),
       // A request without Host gets an Error in refuse-bad-request.ts instead.
       requireHostHeader: false,
       // Node would silently use the first of two Authorization or Content-Type fields. Joining them makes the request
@@ -40,13 +35,6 @@ export class HttpAdapter extends ExpressAdapter {
     server.maxConnections = this.config.maxConnections;
     // Without a timeout, a client that never reads its response would keep the connection open forever.
     server.timeout = this.config.idleTimeout;
-    endIdle(server);
-    // For netcat and others that close their side after the request, and still read the response. Node's types lack
-    // `httpAllowHalfOpen`.
-    Object.assign(server, { httpAllowHalfOpen: true });
-    lingerAtEnd(server, this.config.requestTimeout);
-    server.on('request', handleInTurn(app, server));
-    respondToParserErrors(server);
     this.setHttpServer(server);
   }
 
@@ -113,5 +101,6 @@ function strictExpress(config: Config['http']): Application {
   app.disable('etag');
   // With 0, X-Forwarded-For is ignored: any client can send it.
   app.set('trust proxy', config.trustedProxyHops);
+  app.set(BODY_LIMIT_SETTING, config.bodyLimit);
   return app;
 }

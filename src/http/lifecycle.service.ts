@@ -1,11 +1,14 @@
-// For the clients of a service that stops, which keep their connections: they are told to send their next request elsewhere.
+// The requests in flight, which a service that stops still handles or refuses.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Injectable } from '@nestjs/common';
-import { sendError } from '../errors/send-error.js';
+import { sendErrorNow } from '../errors/send-error.js';
 import { shuttingDown } from '../errors/service-error.js';
 import { whenClosed } from './when-closed.js';
+
+/** A client that pipelines more requests, and reads no responses, could fill the memory. */
+const MAX_PIPELINED = 16;
 
 /**
  * - draining: the service still handles requests, and closes each connection after the response.
@@ -17,12 +20,8 @@ type Phase = 'serving' | 'draining' | 'stopping';
 @Injectable()
 export class LifecycleService {
   private phase: Phase = 'serving';
-  /**
-   * The latest response of every connection, which has at most one in flight (see pipelining.ts). A Set of the responses
-   * in flight would change with every request, and the old tables of the Set would keep finished responses in memory:
-   * docs/performance.md has the cost.
-   */
-  private readonly latest = new Map<Socket, ServerResponse>();
+  /** The responses of every connection, in the order of their requests; those that are closed leave with the next request. */
+  private readonly responses = new Map<Socket, ServerResponse[]>();
 
   /** A middleware that registers a request, or refuses it when the service is stopping. */
   readonly enter = (
@@ -35,25 +34,39 @@ export class LifecycleService {
       next(shuttingDown());
       return;
     }
-    const isNew = !this.latest.has(socket);
-    this.latest.set(socket, response);
-    if (isNew) whenClosed(socket, () => this.latest.delete(socket));
-    next();
+    let responses = this.responses.get(socket);
+    if (responses === undefined) {
+      responses = [];
+      this.responses.set(socket, responses);
+      whenClosed(socket, () => this.responses.delete(socket));
+    }
+    // Node sends and closes them in order.
+    while (responses[0]?.closed === true) responses.shift();
+    responses.push(response);
+    if (responses.length > MAX_PIPELINED) socket.destroy();
+    else next();
   };
 
-  /** Closes every connection after the response in flight, so that clients send their next requests elsewhere. */
+  /** @returns the response to the latest request of a connection, if it is not closed */
+  latestOf(socket: Socket): ServerResponse | undefined {
+    const latest = this.responses.get(socket)?.at(-1);
+    return latest?.closed === false ? latest : undefined;
+  }
+
+  /** Closes every connection after its requests in flight, so that clients send their next requests elsewhere. */
   drain(): void {
     this.phase = 'draining';
-    for (const response of this.latest.values()) {
-      if (!response.headersSent) response.setHeader('Connection', 'close');
+    for (const responses of this.responses.values()) {
+      const latest = responses.at(-1)!;
+      if (!latest.headersSent) latest.setHeader('Connection', 'close');
     }
   }
 
   /** Refuses the requests in flight and all later ones. */
   stop(): void {
     this.phase = 'stopping';
-    for (const response of this.latest.values()) {
-      if (!response.headersSent) sendError(response.req, response, shuttingDown());
+    for (const response of [...this.responses.values()].flat()) {
+      if (!response.headersSent) sendErrorNow(response, shuttingDown());
     }
   }
 

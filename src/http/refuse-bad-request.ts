@@ -1,33 +1,39 @@
-// For scripts that write HTTP by hand, and for clients that compress on the way.
+// Refuses what Node accepts although RFC 9110 or RFC 9112 forbid it, or what the service does not do.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 
-/** RFC 3986 section 3.2: a name or an address, and an optional port. */
-const HOST = /^(\[[0-9a-f:.]+\]|[\w.~!$&'()*+;=%-]*)(:\d*)?$/i;
-
-/**
- * A middleware that refuses requests which Node accepts although RFC 9112 forbids them. These are HTTP/1.1 without a valid Host
- * (section 3.2), another version, whose client would not understand the response, and a body in a transfer coding other than
- * chunked, whose bytes would be taken for JSON (section 6.1).
- */
+/** A middleware that refuses such a request before its route is known. */
 export function refuseBadRequest(
   request: IncomingMessage,
   _response: ServerResponse,
   next: (error?: ServiceError) => void,
 ): void {
-  const problem = problemOf(request);
-  next(problem === undefined ? undefined : new ServiceError(ErrorCode.badRequest, problem));
+  next(problemOf(request));
 }
 
-function problemOf(request: IncomingMessage): string | undefined {
-  if (request.httpVersionMajor !== 1) return 'The service speaks HTTP/1.1.';
-  const { host, 'transfer-encoding': transferCoding } = request.headers;
-  const isHostValid = host === undefined ? request.httpVersion !== '1.1' : HOST.test(host);
-  if (!isHostValid) return 'The Host header is missing or not valid.';
-  if (transferCoding !== undefined && transferCoding.toLowerCase() !== 'chunked') {
-    return 'The body is in a transfer coding that the service does not know: send it plain, or with Transfer-Encoding: chunked.';
+function problemOf({ httpVersion, headers }: IncomingMessage): ServiceError | undefined {
+  const { host, expect, 'transfer-encoding': coding } = headers;
+  if (httpVersion === '1.1') {
+    // RFC 9112 section 3.2.
+    if (host === undefined) {
+      return new ServiceError(ErrorCode.badRequest, 'The header Host is missing.');
+    }
+    // RFC 9110 section 10.1.1; HTTP/1.0 does not know this field.
+    if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
+      return new ServiceError(
+        ErrorCode.expectationFailed,
+        'Only Expect: 100-continue is understood.',
+      );
+    }
+  }
+  // RFC 9112 section 6.1: the bytes of another coding would be taken for JSON.
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+    return new ServiceError(
+      ErrorCode.badRequest,
+      'The body is in a transfer coding that the service does not know: send it plain, or with Transfer-Encoding: chunked.',
+    );
   }
   return undefined;
 }

@@ -1,30 +1,24 @@
-// For operators, who see in log, metrics and traces what each client got.
+// Logs, measures and traces every request: operators see what each client got.
 
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { Inject, Injectable } from '@nestjs/common';
 import { SpanStatusCode } from '@opentelemetry/api';
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { ErrorCode, statusOf } from '../errors/error-codes.js';
-import { sendError, sentError } from '../errors/send-error.js';
+import { sentError } from '../errors/send-error.js';
 import type { ServiceError } from '../errors/service-error.js';
 import { PINO_LOGGER } from '../logging/logging.module.js';
 import { startRequestSpan, withRequestSpan } from '../tracing/tracing.js';
-import { CauseLog } from './cause-log.js';
 import { METHODS } from './methods.js';
-import { noSniff } from './security-headers.js';
 import { whenClosed } from './when-closed.js';
-
-/** Emitted on the server, with a ServiceError and its response, before a response that no middleware sees. */
-const UNPARSED_EVENT = 'unparsed';
 
 /** From a millisecond to the default of REQUEST_TIMEOUT_MS. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 const UNMATCHED = 'unmatched';
-const UNPARSED = 'unparsed';
 
 /** A long path would fill the terminal. */
 const MAX_PATH_LENGTH = 100;
@@ -37,13 +31,13 @@ const WELL_FORMED_ID = /^[\w.:-]{1,128}$/;
 export class RequestObserver {
   private readonly durations: Histogram<'route' | 'method' | 'status'>;
   private readonly drops: Counter;
-  private readonly causes: CauseLog;
+  /** The route whose last request could not use the database. */
+  private unavailableRoute: string | undefined;
 
   constructor(
     @Inject(PINO_LOGGER) private readonly logger: Logger,
     registry: Registry,
   ) {
-    this.causes = new CauseLog(logger);
     this.durations = new Histogram({
       name: 'plant_store_http_request_duration_seconds',
       help: 'Time from the header of a request to the end of its response.',
@@ -58,16 +52,19 @@ export class RequestObserver {
     });
   }
 
-  /** Names, logs and counts error responses that no middleware sees, and counts connections beyond the limit. */
-  watch(server: Server): void {
-    server.on(UNPARSED_EVENT, (error: ServiceError, response: ServerResponse) => {
-      const status = statusOf(error.code);
-      const requestId = requestIdOf(response.req);
-      response.setHeader('X-Request-Id', requestId);
-      this.durations.observe({ route: UNPARSED, method: 'other', status }, 0);
-      this.log({ requestId, route: UNPARSED, status, error: error.code }, error);
-    });
-    server.on('drop', () => this.drops.inc());
+  /** A listener for connections that Node closes, because there are too many. */
+  readonly countDrop = (): void => this.drops.inc();
+
+  /**
+   * Logs a response to what is no request.
+   *
+   * @returns the id for its header
+   */
+  logUnparsed(error: ServiceError): string {
+    const requestId = randomUUID();
+    const entry = { requestId, route: 'unparsed', status: statusOf(error.code), error: error.code };
+    this.logger.info(entry, 'request');
+    return requestId;
   }
 
   /** The first middleware: `next` runs in the trace of the request. */
@@ -112,12 +109,13 @@ export class RequestObserver {
     withRequestSpan(span, next);
   };
 
-  private log(entry: object, error: ServiceError | undefined): void {
+  private log(entry: RequestEntry, error: ServiceError | undefined): void {
     switch (error?.code) {
       case ErrorCode.databaseUnavailable:
       case ErrorCode.issuerUnavailable:
-        this.logger.error(entry, 'request');
-        this.causes.add(error);
+        // Its message alone: a stack in each entry of an outage would fill the disk.
+        this.logger.error({ ...entry, cause: messageOf(error.cause) }, 'request');
+        if (error.code === ErrorCode.databaseUnavailable) this.unavailableRoute = entry.route;
         break;
       case ErrorCode.overloaded:
         this.logger.warn(entry, 'request');
@@ -127,15 +125,21 @@ export class RequestObserver {
         break;
       default:
         this.logger.info(entry, 'request');
+        if (entry.route === this.unavailableRoute && entry.status === 200) {
+          this.unavailableRoute = undefined;
+          this.logger.info('The database is available again.');
+        }
     }
   }
 }
 
-/** Sends an error that no middleware sees, with the header fields and the log entry that the middlewares would make. */
-export function sendUnparsed(server: Server, response: ServerResponse, error: ServiceError): void {
-  server.emit(UNPARSED_EVENT, error, response);
-  noSniff(response.req, response, () => sendError(response.req, response, error));
+interface RequestEntry {
+  readonly route: string;
+  readonly status: number;
 }
+
+const messageOf = (cause: unknown): string =>
+  cause instanceof Error ? cause.message : String(cause);
 
 /** Node itself refuses a path with control characters, which could change the terminal of the person who reads it. */
 const beginningOf = (path: string): string =>

@@ -1,9 +1,9 @@
-// For clients that give up: a request of theirs must not keep what it took.
+// Gives back what a request took, however its client leaves.
 
 interface Closable {
   /** Whether `close` was emitted, or is about to be. */
   readonly closed: boolean;
-  once(event: 'close', listener: () => void): unknown;
+  on(event: 'close', listener: () => void): unknown;
 }
 
 /**
@@ -16,5 +16,5 @@ interface Closable {
  */
 export function whenClosed(stream: Closable, release: () => void): void {
   if (stream.closed) release();
-  else stream.once('close', release);
+  else stream.on('close', release);
 }

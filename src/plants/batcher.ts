@@ -1,5 +1,6 @@
 import { PartUnavailableError } from '../database/run-statement.js';
-import { overloaded, ServiceError } from '../errors/service-error.js';
+import { ConnectionClosed, overloaded, ServiceError } from '../errors/service-error.js';
+import type { Client } from '../http/client.js';
 import type { BatchMetrics } from './batch-metrics.js';
 
 export interface BatchLimits<Item> {
@@ -20,6 +21,7 @@ export interface BatchLimits<Item> {
 interface Queued<Item, Outcome> {
   readonly item: Item;
   readonly characters: number;
+  readonly client: Client;
   readonly group: unknown;
   readonly since: number;
   readonly resolve: (outcome: Outcome) => void;
@@ -47,7 +49,7 @@ const MAX_UNDIVIDED = 32;
 export class Batcher<Item, Outcome> {
   private queue: Queued<Item, Outcome>[] = [];
   /** The items of failed batches, which are sent alone, before the queue. */
-  private readonly separated: Separated<Item, Outcome>[] = [];
+  private separated: Separated<Item, Outcome>[] = [];
   /** The groups whose last batch failed. Their next batches may wait for a timeout. */
   private readonly failing = new Set<unknown>();
   private failingInFlight = 0;
@@ -70,16 +72,20 @@ export class Batcher<Item, Outcome> {
 
   /**
    * @param characters of the item
+   * @param client that waits for the outcome: when it gives up, the item leaves the queue
    * @returns its outcome
    * @throws ServiceError overloaded when the queue is full, or this item was in it for too long
+   * @throws ConnectionClosed when the client has given up
    * @throws ServiceError of `run` when any batch of the item's group failed because the database is unavailable
    * @throws Error of `run` for a batch of this item alone, or for its last batch if no time is left to send it alone
    */
-  add(item: Item, characters: number): Promise<Outcome> {
+  add(item: Item, characters: number, client: Client): Promise<Outcome> {
+    if (this.queueLength >= this.limits.queued) this.dropUnwanted();
     if (this.queueLength >= this.limits.queued) return Promise.reject(overloaded());
     return new Promise((resolve, reject) => {
       const group = this.limits.groupOf?.(item);
-      this.queue.push({ item, characters, group, since: performance.now(), resolve, reject });
+      const since = performance.now();
+      this.queue.push({ item, characters, client, group, since, resolve, reject });
       this.planDispatch();
     });
   }
@@ -96,24 +102,24 @@ export class Batcher<Item, Outcome> {
 
   private dispatch(): void {
     while (this.inFlight < this.limits.inFlight) {
-      this.refuseLate();
+      this.dropUnwanted();
       const batch = this.nextBatch();
       if (batch.length === 0) return;
       void this.send(batch);
     }
   }
 
-  /** The queue is roughly in order of arrival, so late items are at its front. */
-  private refuseLate(): void {
-    const isLate = ({ since }: Queued<Item, Outcome>) =>
-      performance.now() - since > this.limits.wait;
-    while (this.separated.length > 0 && isLate(this.separated[0]!.queued)) {
-      const { queued, error } = this.separated.shift()!;
-      queued.reject(error);
-    }
-    while (this.queue.length > 0 && isLate(this.queue[0]!)) {
-      this.queue.shift()!.reject(overloaded());
-    }
+  /** Rejects the items that have waited for too long, and those whose client has given up. */
+  private dropUnwanted(): void {
+    const now = performance.now();
+    const isWanted = ({ client, since, reject }: Queued<Item, Outcome>, error?: unknown) => {
+      if (client.closed) reject(new ConnectionClosed());
+      else if (now - since > this.limits.wait) reject(error ?? overloaded());
+      else return true;
+      return false;
+    };
+    this.separated = this.separated.filter(({ queued, error }) => isWanted(queued, error));
+    this.queue = this.queue.filter((queued) => isWanted(queued));
   }
 
   private nextBatch(): readonly Queued<Item, Outcome>[] {

@@ -1,6 +1,7 @@
 import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common';
 import { ApiBody, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { AdmissionGuard } from '../http/admission.guard.js';
+import { RequestClient, type Client } from '../http/client.js';
 import { JsonBody } from '../http/json-body.js';
 import { CreatePlantResponses } from './create-plant.responses.js';
 import { NewPlant, type Plant } from './dto/plant.js';
@@ -35,7 +36,7 @@ export class PlantsController {
     },
   })
   @CreatePlantResponses()
-  create(@JsonBody(NewPlant) plant: NewPlant): Promise<Plant> {
-    return this.plants.create(plant);
+  create(@JsonBody(NewPlant) plant: NewPlant, @RequestClient() client: Client): Promise<Plant> {
+    return this.plants.create(plant, client);
   }
 }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
+import type { Client } from '../http/client.js';
 import { inSpan } from '../tracing/tracing.js';
 import { BatchLimitsService } from './batch-limits.service.js';
 import { BatchMetrics } from './batch-metrics.js';
@@ -39,11 +40,14 @@ export class PlantsService {
   /**
    * Stores a plant, once. The same plant again, with the same fields, is a success that stores nothing.
    *
-   * @throws ServiceError idTaken when the id belongs to a different plant; databaseUnavailable, overloaded
+   * @param client that waits for the response: the plant of one that has given up is not sent to the database
+   * @throws ServiceError idTaken when the id belongs to a different plant; databaseUnavailable, overloaded; ConnectionClosed
    */
-  async create(plant: NewPlant): Promise<Plant> {
+  async create(plant: NewPlant, client: Client): Promise<Plant> {
     const { id, name, tag } = plant;
-    const outcome = await inSpan('store', {}, () => this.batcher.add(plant, charactersOf(plant)));
+    const outcome = await inSpan('store', {}, () =>
+      this.batcher.add(plant, charactersOf(plant), client),
+    );
     this.outcomes.inc({ outcome });
     if (outcome === 'refused') throw idTaken(id);
     return tag === undefined ? { name } : { name, tag };

@@ -7,8 +7,8 @@ import {
   SpanKind,
   SpanStatusCode,
   trace,
-  type Attributes,
   type Span,
+  type SpanOptions,
   type Tracer,
 } from '@opentelemetry/api';
 import type { Logger } from 'pino';
@@ -52,10 +52,14 @@ export function withRequestSpan(span: Span | undefined, work: () => void): void 
   else context.with(trace.setSpan(ROOT_CONTEXT, span), work);
 }
 
-/** Runs `work` in a child of the request's span. If `work` returns a promise, the child ends when that settles. */
-export function inSpan<Result>(name: string, attributes: Attributes, work: () => Result): Result {
+/**
+ * Runs `work` in a child of the request's span. If `work` returns a promise, the child ends when that settles.
+ *
+ * @param options by default, the span is internal: it calls no other program
+ */
+export function inSpan<Result>(name: string, options: SpanOptions, work: () => Result): Result {
   if (tracer === undefined || trace.getActiveSpan() === undefined) return work();
-  return tracer.startActiveSpan(name, { kind: SpanKind.CLIENT, attributes }, (span) => {
+  return tracer.startActiveSpan(name, options, (span) => {
     const end = () => span.end();
     const fail = () => span.setStatus({ code: SpanStatusCode.ERROR }).end();
     try {

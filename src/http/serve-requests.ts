@@ -1,0 +1,104 @@
+// The events of Node's server: a request, also one that waits for 100 Continue, and what its HTTP parser refuses.
+
+import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Application, Request, Response } from 'express';
+import { ErrorCode, statusOf } from '../errors/error-codes.js';
+import { toServiceError } from '../errors/error.filter.js';
+import { bodyOf, sendErrorNow } from '../errors/send-error.js';
+import { invalidHttp, ServiceError } from '../errors/service-error.js';
+import type { LifecycleService } from './lifecycle.service.js';
+import type { RequestObserver } from './request-observer.js';
+
+/** Node's code of the error for a request that does not arrive within `REQUEST_TIMEOUT_MS`. */
+const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
+
+/**
+ * Handles the requests of a server with an app. Node starts pipelined requests at once, and sends their responses in order.
+ * Whatever its parser refuses gets an Error, too.
+ */
+export function serveRequests(
+  server: Server,
+  app: Application,
+  observer: RequestObserver,
+  lifecycle: LifecycleService,
+): void {
+  const handle = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const request = incoming as Request;
+    const response = outgoing as Response;
+    app(request, response, (thrown?: unknown) => {
+      // No middleware has seen this request: its target has no path, as in `GET http://`.
+      observer.observe(request, response, () => {
+        sendErrorNow(response, thrown === undefined ? noPath() : toServiceError(thrown));
+      });
+    });
+  };
+  server.on('request', handle);
+  // Without these listeners, Node would send 100 Continue before the token is checked, and 417 without an Error.
+  server.on('checkContinue', handle);
+  server.on('checkExpectation', handle);
+  server.on('clientError', (cause: NodeJS.ErrnoException, socket: Socket) => {
+    refuse(socket, lifecycle.latestOf(socket), errorOf(cause), observer);
+  });
+  server.on('drop', observer.countDrop);
+}
+
+/**
+ * Ends a connection on which Node's parser reads no further request.
+ *
+ * @param latest the last response of the connection that is not closed yet
+ */
+function refuse(
+  socket: Socket,
+  latest: ServerResponse | undefined,
+  error: ServiceError,
+  observer: RequestObserver,
+): void {
+  // The last response was sent already, or the client has reset the connection.
+  if (!socket.writable) return;
+  if (latest === undefined) {
+    socket.write(rawResponse(error, observer.logUnparsed(error)));
+    socket.destroySoon();
+  } else if (latest.req.complete) {
+    // The error follows requests that are complete, so their responses are sent first.
+    if (!latest.headersSent) latest.setHeader('Connection', 'close');
+    latest.once('close', () => socket.destroySoon());
+  } else if (latest.headersSent) {
+    socket.destroySoon();
+  } else {
+    // The error is in the body of this request.
+    latest.setHeader('Connection', 'close');
+    sendErrorNow(latest, error);
+  }
+}
+
+function errorOf({ code }: NodeJS.ErrnoException): ServiceError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new ServiceError(ErrorCode.headersTooLarge, 'The header fields are too large.');
+    case REQUEST_TIMEOUT:
+      return new ServiceError(ErrorCode.requestTimeout, 'The request did not arrive in time.');
+    default:
+      return invalidHttp();
+  }
+}
+
+function noPath(): ServiceError {
+  return new ServiceError(ErrorCode.badRequest, 'The target of the request is not a path.');
+}
+
+/** The last response of a connection, to what is no request. */
+function rawResponse(error: ServiceError, requestId: string): string {
+  const status = statusOf(error.code);
+  const body = bodyOf(error);
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    'X-Content-Type-Options: nosniff',
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n');
+}
