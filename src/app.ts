@@ -1,3 +1,5 @@
+// Builds the app, and opens it to clients.
+
 import { once } from 'node:events';
 import { isIPv6, type AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
@@ -10,7 +12,6 @@ import { HttpAdapter } from './http/http-adapter.js';
 import { LifecycleService } from './http/lifecycle.service.js';
 import { refuseBadRequest } from './http/refuse-bad-request.js';
 import { RequestObserver } from './http/request-observer.js';
-import { noSniff } from './http/security-headers.js';
 import { serveRequests } from './http/serve-requests.js';
 import { createLogger } from './logging/logger.js';
 import { buildDocument } from './openapi/document.js';
@@ -39,7 +40,6 @@ export async function createApp(
   // These middlewares run for every request, in this order, before the route and its guard (app.module.ts).
   app.use(
     observer.observe,
-    noSniff,
     ...(corsOrigins.length === 0 ? [] : [allowOrigins(corsOrigins)]),
     lifecycle.enter,
     ...(corsOrigins.length === 0 ? [] : [respondToPreflight]),

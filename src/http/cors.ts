@@ -1,4 +1,4 @@
-// For browsers with a page of another origin.
+// CORS: lets pages of other origins read the responses.
 
 import cors from 'cors';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';

@@ -1,4 +1,4 @@
-// For clients with ids beyond 2^53.
+// A JSON parser that loses nothing: integers of 64 bits, repeated fields.
 
 import { toInt64OfNumber } from './int64.js';
 

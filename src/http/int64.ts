@@ -1,4 +1,4 @@
-// For clients whose ids have up to 64 bits, which numbers of JavaScript would round.
+// The exact value of an integer of 64 bits, from its text.
 
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;

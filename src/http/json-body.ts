@@ -1,4 +1,4 @@
-// For clients that create plants: no digit and no character of their JSON is lost.
+// The parameter decorator @JsonBody: reads the body of a request, parses and validates it.
 
 import { isUtf8 } from 'node:buffer';
 import { createParamDecorator, type ExecutionContext, type Type } from '@nestjs/common';

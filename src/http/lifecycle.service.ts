@@ -47,10 +47,9 @@ export class LifecycleService {
     else next();
   };
 
-  /** @returns the response to the latest request of a connection, if it is not closed */
+  /** @returns the response to the latest request of a connection; undefined before its first one */
   latestOf(socket: Socket): ServerResponse | undefined {
-    const latest = this.responses.get(socket)?.at(-1);
-    return latest?.closed === false ? latest : undefined;
+    return this.responses.get(socket)?.at(-1);
   }
 
   /** Closes every connection after its requests in flight, so that clients send their next requests elsewhere. */

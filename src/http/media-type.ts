@@ -1,4 +1,4 @@
-// For clients that send forms, compressed bodies or another charset.
+// Refuses a body that is not plain JSON in UTF-8.
 
 import type { IncomingMessage } from 'node:http';
 import { ErrorCode } from '../errors/error-codes.js';

@@ -1,4 +1,4 @@
-// For browsers and operators: pages of allowed origins may use these methods, and metrics name them.
+// The methods that pages of allowed origins may use, and that metrics name.
 
 /** The methods of all routes. */
 export const METHODS = ['GET', 'HEAD', 'POST'];

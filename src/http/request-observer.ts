@@ -67,11 +67,12 @@ export class RequestObserver {
     return requestId;
   }
 
-  /** The first middleware: `next` runs in the trace of the request. */
+  /** The first middleware: sets the header fields of every response. `next` runs in the trace of the request. */
   readonly observe = (request: Request, response: Response, next: NextFunction): void => {
     const startedAt = performance.now();
     const requestId = requestIdOf(request);
     response.setHeader('X-Request-Id', requestId);
+    response.setHeader('X-Content-Type-Options', 'nosniff');
     const span = startRequestSpan(request);
 
     whenClosed(response, () => {
@@ -87,7 +88,8 @@ export class RequestObserver {
         requestId,
         method: request.method,
         route,
-        path: route === UNMATCHED ? beginningOf(request.path) : undefined,
+        // A target without a path has none.
+        path: route === UNMATCHED ? beginningOf(request.path ?? request.url) : undefined,
         status,
         duration: Math.round(milliseconds * 10) / 10,
         error: error?.code,

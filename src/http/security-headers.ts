@@ -1,10 +1,7 @@
-// For browsers that show Swagger UI, into which people write their tokens.
+// The header fields of Swagger UI, into which people write their tokens.
 
 import type { RequestHandler } from 'express';
-import helmet, { xContentTypeOptions } from 'helmet';
-
-/** A middleware that makes browsers trust the Content-Type of a response. */
-export const noSniff = xContentTypeOptions();
+import helmet from 'helmet';
 
 /**
  * A middleware that sets the header fields with which a browser shows the page safely.

@@ -9,6 +9,7 @@ import { bodyOf, sendErrorNow } from '../errors/send-error.js';
 import { invalidHttp, ServiceError } from '../errors/service-error.js';
 import type { LifecycleService } from './lifecycle.service.js';
 import type { RequestObserver } from './request-observer.js';
+import { whenClosed } from './when-closed.js';
 
 /** Node's code of the error for a request that does not arrive within `REQUEST_TIMEOUT_MS`. */
 const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
@@ -37,7 +38,11 @@ export function serveRequests(
   // Without these listeners, Node would send 100 Continue before the token is checked, and 417 without an Error.
   server.on('checkContinue', handle);
   server.on('checkExpectation', handle);
+  const refused = new WeakSet<Socket>();
   server.on('clientError', (cause: NodeJS.ErrnoException, socket: Socket) => {
+    // The last response was sent already, or the client has gone. Node reports each further packet of a client as an error, too.
+    if (!socket.writable || refused.has(socket)) return;
+    refused.add(socket);
     refuse(socket, lifecycle.latestOf(socket), errorOf(cause), observer);
   });
   server.on('drop', observer.countDrop);
@@ -46,7 +51,7 @@ export function serveRequests(
 /**
  * Ends a connection on which Node's parser reads no further request.
  *
- * @param latest the last response of the connection that is not closed yet
+ * @param latest the response to its latest request
  */
 function refuse(
   socket: Socket,
@@ -54,17 +59,13 @@ function refuse(
   error: ServiceError,
   observer: RequestObserver,
 ): void {
-  // The last response was sent already, or the client has reset the connection.
-  if (!socket.writable) return;
-  if (latest === undefined) {
+  if (latest === undefined || (latest.closed && latest.req.complete)) {
     socket.write(rawResponse(error, observer.logUnparsed(error)));
     socket.destroySoon();
-  } else if (latest.req.complete) {
-    // The error follows requests that are complete, so their responses are sent first.
+  } else if (latest.req.complete || latest.headersSent) {
+    // The error follows this request, or is in its body and the response does not need that: all responses are sent first.
     if (!latest.headersSent) latest.setHeader('Connection', 'close');
-    latest.once('close', () => socket.destroySoon());
-  } else if (latest.headersSent) {
-    socket.destroySoon();
+    whenClosed(latest, () => socket.destroySoon());
   } else {
     // The error is in the body of this request.
     latest.setHeader('Connection', 'close');

@@ -1,4 +1,4 @@
-// For operators who start the service twice.
+// Finds out whether an address is free, for operators who start the service twice.
 
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-// For those who write a client: the error names every field that is wrong, and why.
+// Validates JSON as a DTO; the error names every field that is wrong, and why.
 
 import type { Type } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
@@ -10,6 +11,9 @@ import { buildDocument, serversAt, type ApiDescription } from './document.js';
 
 const PAGE = fileURLToPath(new URL('page', import.meta.url));
 const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+
+/** How long a browser may keep a file of the page: after an upgrade, it shows the old page for at most an hour. */
+const MAX_AGE_SECONDS = 3600;
 
 /** The files of the page; no other file of the folders is served. */
 const FILES: readonly (readonly [path: string, folder: string, file: string])[] = [
@@ -33,9 +37,12 @@ export function serveDocument(
   express.get('/docs/', (_request: Request, response: Response) => {
     response.redirect(308, '../docs');
   });
-  for (const [path, root, file] of FILES) {
+  for (const [path, folder, file] of FILES) {
+    // Read once: a file that is opened for each response takes a descriptor for as long as its client does not read.
+    const content = readFileSync(join(folder, file));
     express.get(path, (_request: Request, response: Response) => {
-      response.sendFile(file, { root });
+      response.type(extname(file)).set('Cache-Control', `public, max-age=${MAX_AGE_SECONDS}`);
+      response.send(content);
     });
   }
   // The page gets a relative address, because only its browser knows the scheme and the path prefix of a proxy.

@@ -66,8 +66,10 @@ export class Batcher<Item, Outcome> {
     private readonly metrics?: BatchMetrics,
   ) {}
 
+  /** How many items wait, without those whose client has given up. */
   get queueLength(): number {
-    return this.separated.length + this.queue.length;
+    const waiting = [...this.separated.map(({ queued }) => queued), ...this.queue];
+    return waiting.filter(({ client }) => !client.closed).length;
   }
 
   /**
@@ -80,14 +82,18 @@ export class Batcher<Item, Outcome> {
    * @throws Error of `run` for a batch of this item alone, or for its last batch if no time is left to send it alone
    */
   add(item: Item, characters: number, client: Client): Promise<Outcome> {
-    if (this.queueLength >= this.limits.queued) this.dropUnwanted();
-    if (this.queueLength >= this.limits.queued) return Promise.reject(overloaded());
+    if (this.isFull()) this.dropUnwanted();
+    if (this.isFull()) return Promise.reject(overloaded());
     return new Promise((resolve, reject) => {
       const group = this.limits.groupOf?.(item);
       const since = performance.now();
       this.queue.push({ item, characters, client, group, since, resolve, reject });
       this.planDispatch();
     });
+  }
+
+  private isFull(): boolean {
+    return this.separated.length + this.queue.length >= this.limits.queued;
   }
 
   private planDispatch(): void {

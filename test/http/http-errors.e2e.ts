@@ -1,10 +1,6 @@
-import { on, once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { generateAccessToken } from '../../src/auth/access-token.js';
-import type { ServiceError } from '../../src/errors/service-error.js';
-import type * as RefuseBadRequest from '../../src/http/refuse-bad-request.js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   CHUNKED,
   chunked,
@@ -15,10 +11,7 @@ import {
   readResponses,
   sendRaw,
 } from '../setup/http/raw-http.js';
-import { useResources } from '../setup/jest/resources.js';
-import { holdServiceTimers, type HeldServiceTimers } from '../setup/time/service-timers.js';
 import { startService, type TestService } from '../setup/service/service.js';
-import { runInThread } from '../setup/process/thread.js';
 
 describe('a request that is not valid HTTP, or that Node would refuse by itself, gets an Error', () => {
   let service: TestService;
@@ -59,8 +52,7 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
       431,
       43100,
     ],
-    ['a request for a tunnel', 'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n', 404, 40400],
-    // For the second one, Node reports an error in addition to the request. Others: refuse-bad-request.spec.ts.
+    // For the second one, Node reports an error in addition to the request.
     ...['gzip, chunked', 'gzip'].map((coding): [string, string, number, number] => [
       `the transfer coding ${coding}`,
       `POST /plants HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ${coding}\r\n\r\n0\r\n\r\n`,
@@ -121,7 +113,7 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
       service.port,
       head(['Transfer-Encoding: gzip, chunked']) + chunked([body]) + LAST_CHUNK,
     );
-    expect(response).toMatchObject({ status: 400, headers: { connection: 'close' } });
+    expect(response).toMatchObject({ status: 400 });
     expect(await service.storedPlants()).not.toContainEqual(expect.objectContaining({ id: '12' }));
   });
 
@@ -141,31 +133,30 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
     expect(response.status).toBe(200);
   });
 
-  it('the first 16 of many pipelined requests are handled, the next one is 50301, also if it is not valid, and the connection closes', async () => {
+  it('16 pipelined requests are handled in order, and a connection with one more is closed', async () => {
+    const live = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
+    const unknown = live.replace('/health/live', '/unknown');
     const socket = await openConnection(service.port);
-    socket.on('error', () => undefined);
-    const request = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
-    const invalid = request.replace('Host: x', 'Host: a b');
-    socket.write(request.repeat(16) + invalid + request.repeat(600));
-    const responses = await readResponses(socket);
-    expect(responses.map(({ status }) => status)).toEqual([...Array<number>(16).fill(200), 503]);
-    expect(responses.at(-1)).toMatchObject({
-      headers: { connection: 'close', 'x-request-id': expect.any(String) },
-    });
-    expect(JSON.parse(responses.at(-1)!.body)).toMatchObject({ error: 50301 });
+    socket.write((live + unknown).repeat(8));
+    const responses = await readResponses(socket, 16);
+    expect(responses.map(({ status }) => status)).toEqual(Array(8).fill([200, 404]).flat());
+    socket.write(live.repeat(17));
+    await once(socket.resume(), 'close');
+    expect((await service.request('/health/live')).status).toBe(200);
   });
 
   it.each([
-    ['whose chunks are broken', [CHUNKED], 'zz\r\n'],
-    ['whose body ends too early', ['Content-Length: 30'], '{"id":'],
+    ['whose chunks are broken', [CHUNKED], 'zz\r\n', false],
+    ['whose body ends too early', ['Content-Length: 30'], '{"id":', true],
   ])(
     'a request %s does not replace the responses to the requests before it',
-    async (_how, headers, part) => {
+    async (_how, headers, part, ends) => {
       const body = '{"id":11,"name":"a"}';
       const plant = head([`Content-Length: ${body.length}`]) + body;
       for (let before = 0; before <= 2; before++) {
         const socket = await openConnection(service.port);
-        socket.end(plant.repeat(before) + head(headers) + part);
+        socket.write(plant.repeat(before) + head(headers) + part);
+        if (ends) socket.end();
         const responses = await readResponses(socket);
         expect(responses.map(({ status }) => status)).toEqual([
           ...Array<number>(before).fill(200),
@@ -179,31 +170,18 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
     },
   );
 
-  it('a client that disconnects in the middle of a body does not harm the service', async () => {
+  it('garbage after a request does not replace its response', async () => {
     const socket = await openConnection(service.port);
-    socket.write(head(['Content-Length: 50']) + '{"id":');
-    socket.destroy();
-    expect((await service.post('{"id":1,"name":"a"}')).status).toBe(200);
+    socket.write(`${plantRequest(service.token, '{"id":13,"name":"a"}')}garbage\r\n\r\n`);
+    expect(await readResponses(socket)).toMatchObject([
+      { status: 200, headers: { connection: 'close' } },
+    ]);
   });
-});
 
-describe('a Host that is not valid', () => {
-  const resources = useResources();
-
-  it('is refused in a time that grows no faster than its length', async () => {
-    const refusal = await runInThread(
-      resources,
-      'http/refuse-bad-request.js',
-      ({ refuseBadRequest }: typeof RefuseBadRequest, host: string) => {
-        const request = { httpVersionMajor: 1, httpVersion: '1.1', headers: { host } };
-        let code: number | undefined;
-        const next = (error?: ServiceError) => void (code = error?.code);
-        refuseBadRequest(request as IncomingMessage, {} as ServerResponse, next);
-        return code;
-      },
-      `${'a'.repeat(10_000)}/`,
-    );
-    expect(refusal).toBe(40000);
+  it('a tunnel is refused by closing the connection', async () => {
+    const socket = await openConnection(service.port);
+    socket.write('CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n');
+    expect(await readResponses(socket)).toEqual([]);
   });
 });
 
@@ -235,9 +213,11 @@ describe('a client that is too slow', () => {
 
 describe('a client that does not read its responses', () => {
   it('loses its connection', async () => {
-    const service = await startService({ IDLE_TIMEOUT_MS: '300' });
+    const service = await startService();
+    const server = service.app.getHttpServer();
+    server.timeout = 300;
     const gone = new Promise((resolve) =>
-      service.app.getHttpServer().once('connection', (it: Socket) => it.once('close', resolve)),
+      server.once('connection', (it: Socket) => it.once('close', resolve)),
     );
     const socket = await openConnection(service.port);
     socket.on('error', () => undefined);
@@ -246,65 +226,5 @@ describe('a client that does not read its responses', () => {
     await gone;
     socket.destroy();
     await service.close();
-  });
-});
-
-describe('a client that waits for longer than it may be idle', () => {
-  /** Not reached unless a test ends it, however busy the machine is. */
-  const DATABASE_TIMEOUT_MS = 59_999;
-  let service: TestService;
-  let timers: HeldServiceTimers | undefined;
-
-  beforeAll(async () => {
-    service = await startService({
-      IDLE_TIMEOUT_MS: '100',
-      DATABASE_TIMEOUT_MS: String(DATABASE_TIMEOUT_MS),
-    });
-  });
-  afterEach(() => {
-    timers?.restore();
-    service.proxy.restore();
-  });
-  afterAll(() => service.close());
-
-  /** Sends a request, waits until its client was idle twice, ends the time of the database, and reads the response. */
-  const sendAndWait = async (request: string) => {
-    timers = holdServiceTimers(DATABASE_TIMEOUT_MS);
-    service.proxy.freeze();
-    const accepted = once(service.app.getHttpServer(), 'connection') as Promise<[Socket]>;
-    const client = await openConnection(service.port);
-    const [socket] = await accepted;
-    const idle = on(socket, 'timeout', { close: ['close'] });
-    client.write(request);
-    for (let i = 0; i < 2; i++) await idle.next();
-    timers.advance(DATABASE_TIMEOUT_MS);
-    const [response] = await readResponses(client, 1);
-    client.destroy();
-    return response;
-  };
-
-  it('gets its response when the database has had its time', async () => {
-    // From now on, the verdict about the token is cached.
-    expect(await service.post('{"id":1,"name":"a"}')).toMatchObject({ status: 200 });
-    const body = '{"id":2,"name":"a"}';
-    expect(await sendAndWait(plantRequest(service.token, body))).toMatchObject({
-      status: 503,
-      body: expect.stringContaining('50300'),
-    });
-  });
-
-  it('gets it also if its body is not read before the token is looked up', async () => {
-    const lines = ['Content-Type: application/json', 'Content-Length: 1', 'Expect: 100-continue'];
-    expect(await sendAndWait(plantHead(generateAccessToken(), lines))).toMatchObject({
-      status: 503,
-      body: expect.stringContaining('50300'),
-    });
-  });
-
-  it('gets an Error if it is idle itself, in the middle of a request', async () => {
-    const socket = await openConnection(service.port);
-    socket.write(plantHead(service.token, ['Content-Type: application/json', 'Content-Length: 1']));
-    expect(await readResponses(socket, 1)).toMatchObject([{ status: 408 }]);
-    socket.destroy();
   });
 });

@@ -7,7 +7,6 @@ import { untilNothingHeld } from '../time/until.js';
 /** The gauges that are 0 while no request is in flight, with the state that counts where a gauge has several. */
 const GAUGES: readonly (readonly [name: string, state?: string])[] = [
   ['plant_store_pending_requests'],
-  ['plant_store_pending_body_bytes'],
   ['plant_store_token_lookups'],
   ['plant_store_batch_waiting'],
   ['plant_store_database_waiting'],

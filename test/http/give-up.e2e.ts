@@ -1,0 +1,86 @@
+import type { Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { untilIdle } from '../setup/service/clean-state.js';
+import { postJson } from '../setup/http/post-plant.js';
+import {
+  CHUNKED,
+  chunked,
+  openConnection,
+  plantHead,
+  plantRequest,
+} from '../setup/http/raw-http.js';
+import { startService, type TestService } from '../setup/service/service.js';
+import { until } from '../setup/time/until.js';
+
+/** How clients disconnect: curl --max-time, fetch, Go and nginx close their side; others reset the connection. */
+const WAYS: [string, (socket: Socket) => unknown][] = [
+  ['closes its side', (socket) => socket.end()],
+  ['resets the connection', (socket) => socket.resetAndDestroy()],
+];
+
+/** The requests that were counted with a status. */
+async function counted(service: TestService, status: number): Promise<number> {
+  const { body } = await service.request('/metrics', {
+    headers: { authorization: `Bearer ${service.token}` },
+  });
+  const series = `plant_store_http_request_duration_seconds_count{route="/plants",method="POST",status="${status}"} `;
+  const line = (body as string).split('\n').find((text) => text.startsWith(series));
+  return Number(line?.slice(series.length) ?? 0);
+}
+
+const pending = (service: TestService) => service.metric('plant_store_pending_requests');
+
+describe('a client that gives up', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService({ MAX_PENDING_REQUESTS: '2' });
+    // From now on, the token is in the cache.
+    await service.post('{"id":0,"name":"a"}');
+  });
+  afterEach(() => service.proxy.restore());
+  afterAll(() => service.close());
+
+  it.each(WAYS)(
+    'and %s while its plant waits: its place is free at once, and the plant is not stored',
+    async (_way, leave) => {
+      const [gone, rows] = [await counted(service, 499), await service.storedPlants()];
+      service.proxy.freeze();
+      const first = postJson(service.url, service.token, `{"id":${rows.length},"name":"sent"}`);
+      await until(async () => (await pending(service)) === 1);
+      const impatient = await openConnection(service.port);
+      impatient.on('error', () => undefined);
+      impatient.write(plantRequest(service.token, '{"id":-1,"name":"of nobody"}'));
+      await until(async () => (await pending(service)) === 2);
+      leave(impatient);
+      await until(async () => (await counted(service, 499)) === gone + 1);
+      expect(await pending(service)).toBe(1);
+      const patient = postJson(service.url, service.token, `{"id":${rows.length + 1},"name":"b"}`);
+      await until(async () => (await pending(service)) === 2);
+      service.proxy.restore();
+      expect((await first).status).toBe(200);
+      expect((await patient).status).toBe(200);
+      await untilIdle(service.app);
+      const stored = (await service.storedPlants()).map(({ id }) => id);
+      expect(stored).toEqual([
+        ...rows.map(({ id }) => id),
+        ...[0, 1].map((i) => String(rows.length + i)),
+      ]);
+    },
+  );
+
+  it.each([
+    ['Content-Length: 22', '{"id":-2,"name":"a"'],
+    [CHUNKED, chunked(['{"id":-2,"name":"a"}'])],
+  ])('in a body with %s is counted as 499, and its plant is not stored', async (line, part) => {
+    const [gone, failed] = [await counted(service, 499), await counted(service, 500)];
+    const socket = await openConnection(service.port);
+    socket.write(plantHead(service.token, ['Content-Type: application/json', line]) + part);
+    await until(async () => (await pending(service)) === 1);
+    socket.resetAndDestroy();
+    await until(async () => (await counted(service, 499)) === gone + 1);
+    expect(await counted(service, 500)).toBe(failed);
+    await untilIdle(service.app);
+    expect(await service.storedPlants()).not.toContainEqual(expect.objectContaining({ id: '-2' }));
+  });
+});
