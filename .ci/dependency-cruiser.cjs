@@ -43,7 +43,7 @@ module.exports = {
       name: 'folders-do-not-know-what-starts-and-stops-the-app',
       severity: 'error',
       from: { path: '^src/[^/]+/', pathNot: '^src/(cli|cluster)/' },
-      to: { path: '^src/(cli|cluster)/|^src/(start|serve|shutdown|start-errors)\\.ts$' },
+      to: { path: '^src/(cli|cluster)/|^src/(start|shutdown|start-errors)\\.ts$' },
     },
     {
       name: 'the-service-does-not-know-the-commands',
@@ -65,16 +65,12 @@ module.exports = {
       to: { path: entryPoints },
     },
     {
-      name: 'entry-points-load-the-rest-when-the-flags-are-set',
+      name: 'entry-points-load-the-rest-later',
       comment:
-        'V8 would compile a module again that one program loads before v8-flags.ts runs, and another one after it. Use import().',
+        'A Node that is too old cannot load the modules of the service, and would say that instead. Use import().',
       severity: 'error',
       from: { path: entryPoints },
-      to: {
-        path: '^src/',
-        pathNot: '^src/(node-version|v8-flags|output-errors|signals)\\.ts$',
-        dynamic: false,
-      },
+      to: { path: '^src/', pathNot: '^src/(process|stop-on-signal)\\.ts$', dynamic: false },
     },
     {
       name: 'only-entry-points-build-the-app',
@@ -82,7 +78,7 @@ module.exports = {
       from: {
         path: '^src/',
         pathNot:
-          '^src/(start|serve|app|app\\.module|app\\.spec|auth/with-access-tokens\\.spec)\\.ts$|^src/(cli|cluster)/',
+          '^src/(start|app|app\\.module|app\\.spec|auth/with-access-tokens\\.spec)\\.ts$|^src/(cli|cluster)/',
       },
       to: { path: '^src/(app|app\\.module|auth/with-access-tokens)\\.ts$' },
     },
@@ -139,14 +135,6 @@ module.exports = {
       severity: 'error',
       from: { path: programs },
       to: { path: '^src/.*\\.ts$', pathNot: `\\.spec\\.ts$|${programs}`, reachable: false },
-    },
-  ],
-  required: [
-    {
-      name: 'entry-points-set-the-flags-of-v8',
-      severity: 'error',
-      module: { path: entryPoints },
-      to: { path: '^src/v8-flags\\.ts$' },
     },
   ],
   options: {

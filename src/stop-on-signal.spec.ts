@@ -3,10 +3,9 @@ import { pino } from 'pino';
 import { holdTime } from '../test/setup/time/held-timers.js';
 import { untilSettled } from '../test/setup/time/settled.js';
 import { StartError } from './errors/start-error.js';
-import { STOP_SIGNALS } from './signals.js';
 // Loaded before the tests, because the mutation run counts the constants of a module to the test that loads it.
 import './start-errors.js';
-import { stopOnSignal } from './stop-on-signal.js';
+import { STOP_SIGNALS, stopOnSignal } from './stop-on-signal.js';
 
 // The other signals, and what the log says, are shown by sending them: see signals.e2e.ts, start.e2e.ts and workers.e2e.ts.
 describe('a signal', () => {

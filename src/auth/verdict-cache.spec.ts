@@ -8,8 +8,8 @@ const MAX_AGE_MS = 4000;
 const SIZE = 10_000;
 const HOUR_MS = 3_600_000;
 
-const setValid = (cache: VerdictCache, caller = CALLER, key = 'token') =>
-  cache.setValid(key, caller, performance.now());
+const setValid = (cache: VerdictCache, caller = CALLER, token = 'token') =>
+  cache.setValid(token, caller, performance.now());
 
 describe('the verdict that a token is valid', () => {
   const advance = holdClock();

@@ -12,6 +12,7 @@ import {
 import { readConfig } from '../config/config.js';
 import { ConfigModule } from '../config/config.module.js';
 import { ErrorCode } from '../errors/error-codes.js';
+import { ConnectionClosed } from '../errors/service-error.js';
 import { createLogger } from '../logging/logger.js';
 import { LoggingModule } from '../logging/logging.module.js';
 import { AdmissionGuard, PendingRequests } from './admission.guard.js';
@@ -72,7 +73,7 @@ describe('the limit of requests in flight', () => {
     const gone = await send();
     gone.client.destroy();
     await closed(gone);
-    expect(() => admit(gone)).toThrow('The client closed the connection.');
+    expect(() => admit(gone)).toThrow(ConnectionClosed);
     expect(await inFlight()).toBe(0);
   });
 

@@ -1,10 +1,7 @@
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { StreamableFile } from '@nestjs/common';
 import type { Application, NextFunction, Request, Response } from 'express';
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { holdTime } from '../../test/setup/time/held-timers.js';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { openServer } from '../../test/setup/http/open-server.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { openConnection, readUnchecked, type RawResponse } from '../../test/setup/http/raw-http.js';
@@ -15,24 +12,15 @@ import { HttpAdapter } from './http-adapter.js';
 
 const resources = useResources();
 
-const SETTINGS = {
-  keepAliveTimeout: 11_000,
-  idleTimeout: 12_000,
-  requestTimeout: 13_000,
-  maxConnections: 14,
-  trustedProxyHops: 1,
-};
-
 let adapter: HttpAdapter;
-let app: Application;
 let port: number;
 
 /** Opens the server of an adapter with routes of controllers. */
-async function open(settings: Partial<typeof SETTINGS> = {}, addRoutes = () => {}): Promise<void> {
-  const config = { ...readConfig({}).http, ...SETTINGS, ...settings };
-  adapter = new HttpAdapter(config);
-  app = adapter.getInstance<Application>();
+async function open(addRoutes = () => {}, env: Record<string, string> = {}): Promise<void> {
+  adapter = new HttpAdapter(readConfig(env).http);
+  const app = adapter.getInstance<Application>();
   adapter.initHttpServer();
+  adapter.getHttpServer().on('request', app);
   adapter.post('/plants', echo('created'));
   adapter.get('/plants', echo('found'));
   adapter.put('/Other', echo('other'));
@@ -62,84 +50,6 @@ const HOST = 'Host: x';
 
 beforeEach(() => open());
 
-describe('the server', () => {
-  it('has the timeouts and the limit of the settings', () => {
-    expect(adapter.getHttpServer()).toMatchObject({
-      keepAliveTimeout: SETTINGS.keepAliveTimeout,
-      headersTimeout: SETTINGS.requestTimeout,
-      requestTimeout: SETTINGS.requestTimeout,
-      timeout: SETTINGS.idleTimeout,
-      maxConnections: SETTINGS.maxConnections,
-    });
-  });
-
-  it('looks at least once a second for requests that exceed their timeouts', () => {
-    const { connectionsCheckingInterval } = adapter.getHttpServer() as unknown as {
-      connectionsCheckingInterval: number;
-    };
-    expect(connectionsCheckingInterval).toBeLessThanOrEqual(1000);
-  });
-
-  it('leaves a request without Host to the middlewares, which refuse it with an Error', async () => {
-    expect(await send('GET /plants HTTP/1.1')).toMatchObject({ status: 200, body: 'found' });
-  });
-
-  it('sends an Error for what is no HTTP, and closes the connection when the client has it', async () => {
-    const accepted = once(adapter.getHttpServer(), 'connection');
-    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-    client.write('garbage\r\n\r\n');
-    const [socket] = (await accepted) as [Socket];
-    expect(await readUnchecked(client)).toMatchObject([{ status: 400 }]);
-    expect(socket.destroyed).toBe(false);
-    client.end();
-    await once(socket, 'close');
-  });
-
-  it('keeps that connection for as long as a request may take, if its client keeps it', async () => {
-    holdTime();
-    const accepted = once(adapter.getHttpServer(), 'connection');
-    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-    client.write('garbage\r\n\r\n');
-    const [socket] = (await accepted) as [Socket];
-    expect(await readUnchecked(client)).toMatchObject([{ status: 400 }]);
-    jest.advanceTimersByTime(SETTINGS.requestTimeout - 1);
-    expect(socket.destroyed).toBe(false);
-    jest.advanceTimersByTime(1);
-    expect(socket.destroyed).toBe(true);
-    client.destroy();
-    jest.useRealTimers();
-  });
-
-  it('sends an Error on a connection on which nothing happens, before it closes it', async () => {
-    const accepted = once(adapter.getHttpServer(), 'connection');
-    const client = await openConnection(port);
-    const [socket] = (await accepted) as [Socket];
-    // What Node does when the time is over.
-    socket.emit('timeout');
-    expect(await readUnchecked(client)).toMatchObject([{ status: 408 }]);
-  });
-
-  it('joins repeated header fields, so that Node does not choose one of them', async () => {
-    let authorization: string | undefined;
-    adapter.getHttpServer().prependListener('request', ({ headers }: Request) => {
-      ({ authorization } = headers);
-    });
-    await send('GET /plants HTTP/1.1', HOST, 'Authorization: Bearer a', 'Authorization: Bearer b');
-    expect(authorization).toBe('Bearer a, Bearer b');
-  });
-
-  it('responds to a client that closes its side after the request', async () => {
-    await open({}, () => {
-      adapter.get('/slow', ({ socket }: Request, response: Response) => {
-        socket.once('end', () => setImmediate(() => adapter.reply(response, 'slow')));
-      });
-    });
-    const socket = await openConnection(port);
-    socket.end(`GET /slow HTTP/1.1\r\n${HOST}\r\n\r\n`);
-    expect(await readUnchecked(socket)).toMatchObject([{ status: 200, body: 'slow' }]);
-  });
-});
-
 describe('a request whose route is unknown', () => {
   const NOT_FOUND = {
     error: 40400,
@@ -166,7 +76,7 @@ describe('a request whose route is unknown', () => {
   });
 
   it('is 40500 also where a route was added last, and names each method once', async () => {
-    await open({}, () => {
+    await open(() => {
       adapter.get('/Other', echo('again'));
       adapter.put('/Other', echo('again'));
     });
@@ -190,7 +100,7 @@ describe('a response', () => {
     [[1, 2], 200, 200, '[1,2]'],
   ])('with the object %j is JSON, with its status and its length in bytes', async (...values) => {
     const [body, status, expectedStatus, json] = values;
-    await open({}, () => void adapter.get('/object', echo(body, status)));
+    await open(() => void adapter.get('/object', echo(body, status)));
     const response = await send('GET /object HTTP/1.1', HOST);
     expect(response.status).toBe(expectedStatus);
     expect(Buffer.from(response.body, 'latin1').toString()).toBe(json);
@@ -211,14 +121,14 @@ describe('a response', () => {
       'application/octet-stream',
     ],
   ])("with %s is Nest's, with the status of the route", async (_what, make, body, type) => {
-    await open({}, () => void adapter.get('/value', echo(make(), 203)));
+    await open(() => void adapter.get('/value', echo(make(), 203)));
     const response = await send('GET /value HTTP/1.1', HOST);
     expect(response).toMatchObject({ status: 203, body });
     expect(response.headers['content-type']).toBe(type);
   });
 
   it('to HEAD has the length of the body that GET would get', async () => {
-    await open({}, () => void adapter.get('/object', echo({ a: 1 })));
+    await open(() => void adapter.get('/object', echo({ a: 1 })));
     const socket = await openConnection(port);
     socket.end(`HEAD /object HTTP/1.1\r\n${HOST}\r\n\r\n`);
     expect(await text(socket)).toMatch(/^Content-Length: 7\r$/m);
@@ -238,9 +148,14 @@ describe('the address of a client', () => {
     [2, '192.0.2.1, 192.0.2.2, 192.0.2.3', '192.0.2.2'],
     [1, 'unknown', 'unknown'],
   ])('behind %d trusted proxies that send "%s" is %s', async (trustedProxyHops, sent, address) => {
-    await open({ trustedProxyHops }, () => {
-      adapter.get('/ip', ({ ip }: Request, response: Response) => adapter.reply(response, { ip }));
-    });
+    await open(
+      () => {
+        adapter.get('/ip', ({ ip }: Request, response: Response) =>
+          adapter.reply(response, { ip }),
+        );
+      },
+      { TRUSTED_PROXY_HOPS: `${trustedProxyHops}` },
+    );
     const { body } = await send('GET /ip HTTP/1.1', HOST, `X-Forwarded-For: ${sent}`);
     expect(JSON.parse(body)).toEqual({ ip: address });
   });

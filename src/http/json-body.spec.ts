@@ -3,7 +3,6 @@ import type { ExecutionContext } from '@nestjs/common';
 import { ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { ValidateBy } from 'class-validator';
-import { Registry } from 'prom-client';
 import { CHUNKED, chunked, LAST_CHUNK } from '../../test/setup/http/raw-http.js';
 import {
   requestBytes,
@@ -11,12 +10,10 @@ import {
   type Exchange,
   type Receiver,
 } from '../../test/setup/http/receiver.js';
-import { readConfig } from '../config/config.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { JsonBody, parseBody } from './json-body.js';
-import { PendingBodies } from './pending-bodies.js';
-import { PENDING_BODIES_SETTING } from './read-body.js';
+import { BODY_LIMIT_SETTING } from './read-body.js';
 
 class Thing {
   @ValidateBy({ name: 'isInteger', validator: { validate: (value) => typeof value === 'bigint' } })
@@ -48,8 +45,7 @@ describe('the body of a request, as the parameter of a handler', () => {
   let receiver: Receiver;
 
   beforeAll(async () => {
-    const bodies = new PendingBodies(readConfig({ BODY_LIMIT: '30' }), new Registry());
-    receiver = await startReceiver({ [PENDING_BODIES_SETTING]: bodies });
+    receiver = await startReceiver({ [BODY_LIMIT_SETTING]: 30 });
   });
   afterAll(() => receiver.close());
 

@@ -16,7 +16,7 @@ import { validate } from './validate.js';
  * the guard; this decorator runs after it, so that the service reads no body without a token. The reasons for this
  * instead of a pipe: docs/decisions/0010-validation-without-a-pipe.md.
  *
- * The order of the checks is missing body, media type, size, JSON, rules of the DTO. Errors: 40001 to 40005, 50301.
+ * The order of the checks is missing body, media type, size, JSON, rules of the DTO. Errors: 40001 to 40005.
  */
 export const JsonBody: (dto: Type<object>) => ParameterDecorator = createParamDecorator(
   (dto: Type<object>, context: ExecutionContext): object | Promise<object> => {

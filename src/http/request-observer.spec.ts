@@ -1,9 +1,7 @@
-import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { holdClock } from '../../test/setup/time/clock.js';
-import { openConnection } from '../../test/setup/http/raw-http.js';
 import {
   requestBytes,
   startReceiver,
@@ -21,13 +19,17 @@ import {
   shuttingDown,
   tokenMissing,
 } from '../errors/service-error.js';
-import { RequestObserver, sendUnparsed } from './request-observer.js';
+import { RequestObserver } from './request-observer.js';
 import { whenClosed } from './when-closed.js';
 
 const DURATION = 'plant_store_http_request_duration_seconds';
 const HOUR_MS = 3_600_000;
 const [INFO, WARN, ERROR] = [30, 40, 50];
+const AVAILABLE = { level: INFO, msg: 'The database is available again.' };
 const UUID = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+
+const away = (cause = new Error('why')) =>
+  new ServiceError(ErrorCode.databaseUnavailable, 'It is away.', { cause });
 
 let receiver: Receiver;
 let registry: Registry;
@@ -61,6 +63,11 @@ async function end(exchange: Exchange, status = 200): Promise<string> {
   exchange.response.end();
   await closed(exchange);
   return exchange.received;
+}
+
+async function fail(exchange: Exchange, error: ServiceError): Promise<void> {
+  sendError(exchange.request, exchange.response, error);
+  await closed(exchange);
 }
 
 /** As Express does for the route that it found. */
@@ -143,23 +150,32 @@ describe('the log entry of a request', () => {
   });
 
   const cause = new Error('the cause');
-  const away = new ServiceError(ErrorCode.databaseUnavailable, 'It is away.', { cause });
-  const withCause = { err: expect.objectContaining({ message: 'the cause' }) };
 
   it.each([
     ['the fault of the client is information', INFO, tokenMissing(), {}],
     ['overload is a warning', WARN, overloaded(), {}],
     ['a service that stops is information', INFO, shuttingDown(), {}],
     [
+      'a database that is away is an error, with the message of its cause',
+      ERROR,
+      away(cause),
+      { cause: 'the cause' },
+    ],
+    [
+      'an identity provider that is away is an error, with the message of its cause',
+      ERROR,
+      issuerUnavailable(cause),
+      { cause: 'the cause' },
+    ],
+    [
       'a fault of the service is an error, with its cause',
       ERROR,
       internal(cause),
-      { ...withCause, msg: internal().message },
+      { err: expect.objectContaining({ message: 'the cause' }), msg: internal().message },
     ],
   ])('for %s', async (_kind, level, error, more) => {
     const exchange = await observed(['X-Request-Id: a']);
-    sendError(exchange.request, exchange.response, error);
-    await closed(exchange);
+    await fail(exchange, error);
     expect(entries).toEqual([
       {
         level,
@@ -175,24 +191,40 @@ describe('the log entry of a request', () => {
       },
     ]);
   });
+});
 
-  it.each([
-    ['database', away],
-    ['identity provider', issuerUnavailable(cause)],
-  ])(
-    'while the %s is away is an error, and its cause has another entry, without the advice to the client',
-    async (_what, error) => {
-      const exchange = await observed();
-      sendError(exchange.request, exchange.response, error);
-      await closed(exchange);
-      const msg = error.message.replace(' Send the request again in a moment.', '');
-      expect(entries).toEqual([
-        expect.objectContaining({ level: ERROR, msg: 'request', error: error.code, status: 503 }),
-        { level: ERROR, msg, error: error.code, count: 1, ...withCause },
-      ]);
-      expect(entries[0]).not.toHaveProperty('err');
-    },
-  );
+describe('the end of an outage of the database', () => {
+  async function onRoute(path: string, outcome: ServiceError | number): Promise<void> {
+    const exchange = await observed();
+    setRoute(exchange, path);
+    await (typeof outcome === 'number' ? end(exchange, outcome) : fail(exchange, outcome));
+  }
+
+  it('has one entry, after the first success on a route on which it was away', async () => {
+    await onRoute('/plants', away());
+    await onRoute('/plants', overloaded());
+    await onRoute('/plants', 400);
+    await onRoute('/health/live', 200);
+    entries.length = 0;
+    await onRoute('/plants', 200);
+    await onRoute('/plants', 200);
+    const success = expect.objectContaining({ route: '/plants', status: 200 });
+    expect(entries).toEqual([success, AVAILABLE, success]);
+  });
+
+  it('has an entry each time', async () => {
+    for (let i = 0; i < 2; i++) {
+      await onRoute('/plants', away());
+      await onRoute('/plants', 200);
+    }
+    expect(entries.filter((entry) => !('requestId' in entry))).toEqual([AVAILABLE, AVAILABLE]);
+  });
+
+  it('has none when the identity provider was away', async () => {
+    await onRoute('/plants', issuerUnavailable());
+    await onRoute('/plants', 200);
+    expect(entries).not.toContainEqual(AVAILABLE);
+  });
 });
 
 describe('the id of a request', () => {
@@ -254,104 +286,13 @@ describe('the time that requests take', () => {
       `${DURATION}_sum{route="/plants",method="POST",status="200"} 0.04`,
     );
   });
-
-  it('has one label for all unknown routes and methods, so that no client makes labels', async () => {
-    await handle('DELETE /a HTTP/1.1', 404);
-    await handle('PUT /b HTTP/1.1', 404);
-    expect(await linesOf(`${DURATION}_count`)).toEqual([
-      `${DURATION}_count{route="unmatched",method="other",status="404"} 2`,
-    ]);
-  });
-
-  it('is counted from a millisecond to the longest time that a request may take', async () => {
-    await handle('POST /plants HTTP/1.1', 200, '/plants');
-    const buckets = (await linesOf(`${DURATION}_bucket`)).map((line) =>
-      /le="(.*?)".* (\d)$/.exec(line)!.slice(1),
-    );
-    expect(buckets.at(0)).toEqual(['0.001', '0']);
-    expect(buckets).toContainEqual(['0.025', '1']);
-    expect(buckets.slice(-2)).toEqual([
-      ['10', '1'],
-      ['+Inf', '1'],
-    ]);
-  });
-
-  it('is explained', async () => {
-    expect(await registry.metrics()).toContain(
-      `# HELP ${DURATION} Time from the header of a request to the end of its response.\n`,
-    );
-  });
 });
 
-describe('an error response that no middleware sees', () => {
-  async function refuse(lines: string[] = [], error = invalidHttp()): Promise<string> {
-    const { response, received } = await receiver.send(
-      requestBytes([...lines, 'Connection: close']),
-    );
-    sendUnparsed(receiver.server, response, error);
-    return received;
-  }
-
-  beforeEach(() => {
-    receiver.server.removeAllListeners('unparsed');
-    observer.watch(receiver.server);
-  });
-
-  it('is an Error like all others, with the header fields that the middlewares set', async () => {
-    const response = await refuse(['X-Request-Id: order-1']);
-    expect(response).toMatch(/^HTTP\/1\.1 400 /);
-    expect(response).toContain('\r\nX-Request-Id: order-1\r\n');
-    expect(response).toContain('\r\nX-Content-Type-Options: nosniff\r\n');
-    expect(response).toContain(
-      '\r\n\r\n{"error":40000,"message":"The request is not valid HTTP."}',
-    );
-  });
-
-  it('has a log entry with the id in the response', async () => {
-    const response = await refuse();
-    const [, requestId] = /\r\nX-Request-Id: ([0-9a-f-]{36})\r\n/.exec(response)!;
-    expect(entries).toEqual([
-      { level: 30, msg: 'request', requestId, route: 'unparsed', status: 400, error: 40000 },
-    ]);
-  });
-
-  it('has a log entry with the level of its error', async () => {
-    await refuse([], overloaded());
-    await refuse([], internal(new Error('why')));
-    expect(entries).toMatchObject([
-      { level: 40, route: 'unparsed', error: 50301 },
-      { level: 50, route: 'unparsed', error: 50000, err: { message: 'why' } },
-    ]);
-  });
-
-  it('is counted, with no time that it took', async () => {
-    await refuse();
-    const labels = 'route="unparsed",method="other",status="400"';
-    expect(await linesOf(`${DURATION}_count`)).toEqual([`${DURATION}_count{${labels}} 1`]);
-    expect(await linesOf(`${DURATION}_sum`)).toEqual([`${DURATION}_sum{${labels}} 0`]);
-  });
-});
-
-it('connections beyond the limit are counted', async () => {
-  const limited = await startReceiver();
-  limited.server.maxConnections = 1;
-  observer.watch(limited.server);
-  expect(await linesOf('plant_store_connections')).toEqual([
-    'plant_store_connections_dropped_total 0',
+it('a response to what is no request has an entry with the id for its header, and is not measured', async () => {
+  const requestId = observer.logUnparsed(invalidHttp());
+  expect(requestId).toEqual(UUID);
+  expect(entries).toEqual([
+    { level: INFO, msg: 'request', requestId, route: 'unparsed', status: 400, error: 40000 },
   ]);
-  const accepted = once(limited.server, 'connection');
-  const first = await openConnection(limited.port);
-  await accepted;
-  const dropped = once(limited.server, 'drop');
-  const second = await openConnection(limited.port);
-  await dropped;
-  expect(await registry.metrics()).toContain(
-    [
-      '# HELP plant_store_connections_dropped_total Connections that were closed because there were too many.',
-      '# TYPE plant_store_connections_dropped_total counter',
-      'plant_store_connections_dropped_total 1',
-    ].join('\n'),
-  );
-  for (const socket of [first, second]) socket.destroy();
-  await limited.close();
+  expect(await linesOf(DURATION)).toEqual([]);
 });

@@ -116,7 +116,7 @@ export class RequestObserver {
       case ErrorCode.databaseUnavailable:
       case ErrorCode.issuerUnavailable:
         // Its message alone: a stack in each entry of an outage would fill the disk.
-        this.logger.error({ ...entry, cause: messageOf(error.cause) }, 'request');
+        this.logger.error({ ...entry, cause: reasonOf(error) }, 'request');
         if (error.code === ErrorCode.databaseUnavailable) this.unavailableRoute = entry.route;
         break;
       case ErrorCode.overloaded:
@@ -140,8 +140,16 @@ interface RequestEntry {
   readonly status: number;
 }
 
-const messageOf = (cause: unknown): string =>
-  cause instanceof Error ? cause.message : String(cause);
+/** The reason of an outage, in one line. */
+function reasonOf({ message, cause }: Error): string {
+  return cause instanceof Error ? messagesOf(cause).join(': ') : message;
+}
+
+/** Its message, which an AggregateError lacks, and those of its causes: that of `fetch` is one level deeper. */
+function messagesOf(error: Error): string[] {
+  const cause: unknown = error instanceof AggregateError ? error.errors[0] : error.cause;
+  return [error.message, ...(cause instanceof Error ? messagesOf(cause) : [])].filter(Boolean);
+}
 
 /** Node itself refuses a path with control characters, which could change the terminal of the person who reads it. */
 const beginningOf = (path: string): string =>

@@ -69,85 +69,47 @@ describe('the log', () => {
     expect(output).toContain('"route":"unmatched","msg":"request"}');
   });
 
-  it('on a terminal is text for people', async () => {
-    Object.assign(process.stdout, { isTTY: true });
-    createLogger({ level: 'info' }).info({ status: 200 }, 'hello');
-    await settled();
-    expect(stripVTControlCharacters(output)).toMatch(
-      /^\[\d\d:\d\d:\d\d\] INFO: hello \{"status":200\}\n$/,
-    );
-  });
-
-  describe('on a terminal has about a request', () => {
-    const entry = {
-      requestId: 'order-1',
-      method: 'POST',
-      route: '/plants',
-      status: 200,
-      duration: 1.2,
-      error: undefined,
-      token: 'greenhouse',
-    };
-    const textOf = async (fields: object, message = 'request') => {
+  describe('on a terminal', () => {
+    const textOf = async (fields: object, message: string) => {
       Object.assign(process.stdout, { isTTY: true });
-      createLogger({ level: 'info' }).info({ ...entry, ...fields }, message);
+      createLogger({ level: 'info' }).info(fields, message);
       await settled();
       return stripVTControlCharacters(output).replace(/^\[\d\d:\d\d:\d\d\] /, '');
     };
 
-    it('status, method, path and duration first, and its id last', async () => {
-      expect(await textOf({})).toBe('200 POST /plants 1.2 ms, token greenhouse, request order-1\n');
-    });
-
-    it('the path that was sent if no route has it', async () => {
-      expect(await textOf({ route: 'unmatched', path: '/plant', status: 404, error: 40400 })).toBe(
-        '404 POST /plant 1.2 ms, error 40400, token greenhouse, request order-1\n',
+    it('is text for people', async () => {
+      expect(await textOf({ signal: 'SIGTERM' }, 'hello')).toBe(
+        'INFO: hello {"signal":"SIGTERM"}\n',
       );
     });
 
     it.each([
-      [200, 32],
-      [404, 33],
-      [499, 33],
-      [500, 31],
-      [503, 31],
-    ])('the status %d in the colour %d', async (status, colour) => {
-      process.env['FORCE_COLOR'] = '1';
-      try {
-        jest.resetModules();
-        ({ createLogger } = await import('./logger.js'));
-        Object.assign(process.stdout, { isTTY: true });
-        createLogger({ level: 'info' }).info({ ...entry, status }, 'request');
-        await settled();
-      } finally {
-        delete process.env['FORCE_COLOR'];
-      }
-      expect(output).toContain(`\u001b[${colour}m${status}\u001b[`);
-    });
-
-    it('its error, its worker and its trace', async () => {
-      expect(await textOf({ status: 400, error: 40005, worker: 2, traceId: 'ab' })).toBe(
-        '400 POST /plants 1.2 ms, error 40005, token greenhouse, worker 2, trace ab, request order-1\n',
-      );
-    });
-
-    it('no method and no duration if it could not be read', async () => {
-      const unread = {
-        method: undefined,
-        route: 'unparsed',
-        duration: undefined,
-        token: undefined,
-      };
-      expect(await textOf({ ...unread, status: 431, error: 43100 })).toBe(
-        '431 unparsed, error 43100, request order-1\n',
-      );
-    });
-
-    it('the cause of a fault of the service', async () => {
-      const text = await textOf({ status: 500, err: new Error('boom') }, 'An internal error.');
-      expect(text).toMatch(
-        /^500 POST \/plants 1\.2 ms, An internal error\., token .+\n[^]*Error: boom\n/,
-      );
+      [
+        'status, method, path, duration and error of a request',
+        { method: 'POST', route: '/plants', status: 400, duration: 1.2, error: 40005, token: 'a' },
+        'request',
+        'INFO: 400 POST /plants 1.2 ms, error 40005 {"token":"a"}\n',
+      ],
+      [
+        'the path that was sent, if no route has it',
+        { method: 'GET', route: 'unmatched', path: '/plant', status: 404, duration: 1 },
+        'request',
+        'INFO: 404 GET /plant 1 ms\n',
+      ],
+      [
+        'no method and no duration of what is no request',
+        { route: 'unparsed', status: 431, error: 43100, requestId: 'b' },
+        'request',
+        'INFO: 431 unparsed, error 43100 {"requestId":"b"}\n',
+      ],
+      [
+        'the message about a fault of the service',
+        { method: 'GET', route: '/metrics', status: 500, duration: 1, error: 50000 },
+        'The service failed.',
+        'INFO: 500 GET /metrics 1 ms, error 50000, The service failed.\n',
+      ],
+    ])('has first %s', async (_what, fields, message, text) => {
+      expect(await textOf(fields, message)).toBe(text);
     });
   });
 

@@ -30,20 +30,21 @@ export function createLogger({ level }: Config['log'], worker?: number): Logger 
 /** Leaves out the path of a request without a route: anybody may send it, and a file keeps it. A terminal shows it. */
 const FOR_A_FILE = { path: () => undefined };
 
+type Entry = Readonly<Record<string, string | undefined>>;
+
 /** The fields that a person looks for come first: `[14:05:09] INFO: 400 POST /plants 1.2 ms, error 40005 {"token":…}`. */
 const PRETTY: PrettyOptions = {
   singleLine: true,
   translateTime: 'SYS:HH:MM:ss',
   ignore: 'status,method,route,path,duration,error',
   messageFormat: (entry, messageKey) => {
-    const { status, method, route, path, duration, error } = entry;
-    const message = String(entry[messageKey]);
+    const { status, method, route, path, duration, error, [messageKey]: message } = entry as Entry;
     // Not an entry about a request.
-    if (status === undefined) return message;
-    const request = [status, method, path ?? route, duration && `${duration} ms`];
-    const parts = [request.filter((part) => part !== undefined).join(' ')];
+    if (status === undefined) return message!;
+    const parts = [[status, method, path ?? route].filter((part) => part !== undefined).join(' ')];
+    if (duration !== undefined) parts[0] += ` ${duration} ms`;
     if (error !== undefined) parts.push(`error ${error}`);
-    if (message !== 'request') parts.push(message);
+    if (message !== 'request') parts.push(message!);
     return parts.join(', ');
   },
 };

@@ -4,9 +4,11 @@ import { holdClock } from '../../test/setup/time/clock.js';
 import { controlledBatcher } from '../../test/plants/controlled-batcher.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
+import { ConnectionClosed } from '../errors/service-error.js';
 import { BatchMetrics } from './batch-metrics.js';
 
 const OVERLOADED: unknown = expect.objectContaining({ code: ErrorCode.overloaded });
+const CLOSED: unknown = expect.any(ConnectionClosed);
 
 const HOUR_MS = 3_600_000;
 
@@ -139,6 +141,59 @@ describe('items that are sent in batches', () => {
     expect(outcomes).toEqual([10, 'waiting', 'waiting', 'waiting', OVERLOADED]);
     for (const batch of [2, 3, 4]) await finish(batch);
     expect(outcomes).toEqual([10, 20, 30, 40, OVERLOADED]);
+  });
+});
+
+describe('an item in the queue whose client gives up', () => {
+  it('is not in the next batch', async () => {
+    const { batcher, add, addFor, finish, sent, outcomes } = controlledBatcher();
+    const client = { closed: false };
+    await add(1);
+    await addFor(client, 2);
+    await add(3);
+    client.closed = true;
+    expect(batcher.queueLength).toBe(1);
+    await finish(0);
+    expect(sent).toEqual([[1], [3]]);
+    await finish(1);
+    expect(outcomes).toEqual([10, CLOSED, 30]);
+  });
+
+  it('is not sent alone, either, when its batch has failed', async () => {
+    const { batcher, add, addFor, fail, finish, sent, outcomes } = controlledBatcher();
+    const client = { closed: false };
+    await add(1);
+    await add(2);
+    await addFor(client, 3);
+    await add(4);
+    await finish(0);
+    await fail(1, new Error('one of them'));
+    client.closed = true;
+    expect(batcher.queueLength).toBe(1);
+    await finish(2);
+    await finish(3);
+    expect(sent).toEqual([[1], [2, 3, 4], [2], [4]]);
+    expect(outcomes).toEqual([10, 20, CLOSED, 40]);
+  });
+
+  it('leaves its place to a new item when the queue is full', async () => {
+    const { add, addFor, outcomes } = controlledBatcher({ queued: 2 });
+    const client = { closed: false };
+    await add(1);
+    await addFor(client, 2);
+    await addFor(client, 3);
+    client.closed = true;
+    await add(4, 5, 6);
+    expect(outcomes).toEqual(['waiting', CLOSED, CLOSED, 'waiting', 'waiting', OVERLOADED]);
+  });
+
+  it('gets its outcome if it was sent already', async () => {
+    const { addFor, finish, outcomes } = controlledBatcher();
+    const client = { closed: false };
+    await addFor(client, 1);
+    client.closed = true;
+    await finish(0);
+    expect(outcomes).toEqual([10]);
   });
 });
 

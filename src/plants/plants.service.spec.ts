@@ -11,6 +11,7 @@ import { BatchLimitsService } from './batch-limits.service.js';
 import type { NewPlant } from './dto/plant.js';
 import { PlantsService } from './plants.service.js';
 
+const [INTERNAL_KIND, CLIENT_KIND] = [1, 3];
 const REFUSED: unknown = expect.objectContaining({ code: ErrorCode.idTaken });
 
 describe('creating plants', () => {
@@ -20,7 +21,9 @@ describe('creating plants', () => {
 
   /** The response to each plant, or why it was refused. They arrive together, so they are one batch. */
   const create = async (...plants: NewPlant[]): Promise<unknown[]> => {
-    const results = await Promise.allSettled(plants.map((plant) => service.create(plant)));
+    const results = await Promise.allSettled(
+      plants.map((plant) => service.create(plant, { closed: false })),
+    );
     return results.map((result) =>
       result.status === 'fulfilled' ? result.value : (result.reason as unknown),
     );
@@ -193,8 +196,13 @@ describe('creating plants', () => {
       const [request, store, postgres] = ['POST', 'store', 'postgres'].map((name) =>
         collector.spans.find((span) => span.name === name)!,
       );
-      expect(store).toMatchObject({ parentSpanId: request!.spanId, attributes: [] });
+      expect(store).toMatchObject({
+        kind: INTERNAL_KIND,
+        parentSpanId: request!.spanId,
+        attributes: [],
+      });
       expect(postgres).toMatchObject({
+        kind: CLIENT_KIND,
         parentSpanId: store!.spanId,
         attributes: [
           {

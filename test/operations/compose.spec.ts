@@ -238,7 +238,6 @@ describe('the site for nginx on the host of the service', () => {
   it('gives a client as much time as the service does', () => {
     for (const directive of ['client_header_timeout', 'client_body_timeout'])
       expect(nginxTimeout(SITE, directive)).toBe(defaultOf('REQUEST_TIMEOUT_MS'));
-    expect(nginxTimeout(SITE, 'send_timeout')).toBe(defaultOf('IDLE_TIMEOUT_MS'));
   });
 
   it('closes connections to the service before the service does', () => {

@@ -1,3 +1,4 @@
+import type { Client } from '../../src/http/client.js';
 import type { BatchMetrics } from '../../src/plants/batch-metrics.js';
 import { Batcher, type BatchLimits } from '../../src/plants/batcher.js';
 import { settled } from '../setup/time/settled.js';
@@ -13,6 +14,8 @@ export interface ControlledBatcher {
   readonly add: (...items: number[]) => Promise<void>;
   /** Adds items like requests that arrive now, and does not wait. */
   readonly addNow: (...items: number[]) => void;
+  /** Adds an item of a client that gives up when the test sets `closed`, and waits until it could be sent. */
+  readonly addFor: (client: Client, item: number) => Promise<void>;
   /** Ends a batch, and waits until the next ones could be sent. */
   readonly finish: (batch: number) => Promise<void>;
   readonly fail: (batch: number, error: Error) => Promise<void>;
@@ -42,14 +45,15 @@ export function controlledBatcher(
     }),
     metrics,
   );
+  const addOne = (item: number, client: Client) => {
+    const position = outcomes.push('waiting') - 1;
+    batcher.add(item, item, client).then(
+      (outcome) => (outcomes[position] = outcome),
+      (error: unknown) => (outcomes[position] = error),
+    );
+  };
   const addNow = (...items: number[]) => {
-    for (const item of items) {
-      const position = outcomes.push('waiting') - 1;
-      batcher.add(item, item).then(
-        (outcome) => (outcomes[position] = outcome),
-        (error: unknown) => (outcomes[position] = error),
-      );
-    }
+    for (const item of items) addOne(item, { closed: false });
   };
   return {
     batcher,
@@ -58,6 +62,10 @@ export function controlledBatcher(
     addNow,
     add(...items) {
       addNow(...items);
+      return settled();
+    },
+    addFor(client, item) {
+      addOne(item, client);
       return settled();
     },
     finish(batch) {

@@ -206,13 +206,18 @@ describe('./plant-store', () => {
       return finished(runProgram(node, [...flags, script, ...args], env, tmpdir()));
     };
 
-    it.each(['dist/main.js', 'dist/cli.js'])(
-      '%s ends at once if it is too old, and says what to do',
-      async (script) => {
+    it.each([
+      ['dist/main.js', '23.11.1'],
+      ['dist/cli.js', '24.15.0'],
+      ['dist/cli.js', '25.9.0'],
+      ['dist/cli.js', '26.0.0'],
+    ])(
+      '%s ends at once if it is Node %s, which is too old, and says what to do',
+      async (script, version) => {
         const stderr =
-          'The Plant Store needs Node 24 or newer, and this is Node 23.11.1: use ./plant-store or npm start, which run the ' +
+          `The Plant Store needs Node 24.16 or 26.1, or newer, and this is Node ${version}: use ./plant-store or npm start, which run the ` +
           'Node that "npm ci" installs, or install a newer one.\n';
-        expect(await runOn('23.11.1', join(bare, script))).toEqual({
+        expect(await runOn(version, join(bare, script))).toEqual({
           exitCode: 1,
           stdout: '',
           stderr,
@@ -220,7 +225,7 @@ describe('./plant-store', () => {
       },
     );
 
-    it.each(['24.0.0', '26.10.0', '100.0.0'])('runs on Node %s', async (node) => {
+    it.each(['24.16.0', '26.1.0', '100.0.0'])('runs on Node %s', async (node) => {
       expect(await runOn(node, join(project, 'dist/cli.js'), '--help')).toMatchObject({
         exitCode: 0,
         stderr: '',

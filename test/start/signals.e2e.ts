@@ -29,13 +29,13 @@ async function postDuring(send: () => Promise<void>) {
 it('a service handles SIGTERM before its modules are loaded: the first process of a container would ignore it', async () => {
   const early = runService({
     DATABASE_URL: beside.proxy.url,
-    // The listener of SIGUSR1 is the first one of a start. After that, the modules are never loaded.
+    // The last signal that gets a listener. After that, the modules are never loaded.
     ...runBefore(`
       import { register } from 'node:module';
       const load = "export const load = (url, context, next) => url.endsWith('/start.js') ? new Promise(() => {}) : next(url, context)";
       register('data:text/javascript,' + encodeURIComponent(load));
       process.on('newListener', (event) => {
-        if (event === 'SIGUSR1') process.nextTick(() => process.kill(process.pid, 'SIGTERM'));
+        if (event === 'SIGHUP') process.nextTick(() => process.kill(process.pid, 'SIGTERM'));
       });
     `),
   });
@@ -49,31 +49,28 @@ describe('a service', () => {
     beside.proxy.cut();
     command = runService({ DATABASE_URL: beside.proxy.url });
     await command.waitFor(/Waiting for the database/);
-    for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) command.process.kill(signal);
+    command.process.kill('SIGUSR1');
     beside.proxy.restore();
     service = { command, url: await urlOf(command) };
   });
   afterAll(() => end(command));
 
-  it('that waits for the database continues at SIGUSR1 and SIGUSR2', () => {
+  it('that waits for the database continues at SIGUSR1, and opens no debugger', () => {
     expect(command.stderr).toBe('');
   });
 
-  it.each(['SIGUSR1', 'SIGUSR2'] as const)(
-    'continues at %s, and opens no debugger',
-    async (signal) => {
-      const response = await postDuring(async () => {
-        for (let i = 0; i < 3; i++) service.command.process.kill(signal);
-        // The response shows that the signals, which came before, were handled.
-        const other = await openConnection(Number(new URL(service.url).port));
-        other.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n');
-        await readResponses(other, 1, 'GET /health/live');
-        other.destroy();
-      });
-      expect(response).toMatchObject({ status: 200 });
-      expect(service.command.stderr).toBe('');
-    },
-  );
+  it('continues at SIGUSR1, and opens no debugger', async () => {
+    const response = await postDuring(async () => {
+      for (let i = 0; i < 3; i++) service.command.process.kill('SIGUSR1');
+      // The response shows that the signals, which came before, were handled.
+      const other = await openConnection(Number(new URL(service.url).port));
+      other.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n');
+      await readResponses(other, 1, 'GET /health/live');
+      other.destroy();
+    });
+    expect(response).toMatchObject({ status: 200 });
+    expect(service.command.stderr).toBe('');
+  });
 
   it('stops at SIGHUP as it does at SIGTERM, however often it comes', async () => {
     const response = await postDuring(async () => {
@@ -89,12 +86,12 @@ describe('a service', () => {
   });
 });
 
-it('a command that waits for the database continues at SIGUSR1 and SIGUSR2, too', async () => {
+it('a command that waits for the database continues at SIGUSR1, too', async () => {
   beside.proxy.cut();
   const command = runCommand(['dist/cli.js', 'migrate'], { DATABASE_URL: beside.proxy.url });
   await command.waitFor(/Waiting for the database/);
   const { stderr } = command;
-  for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) command.process.kill(signal);
+  command.process.kill('SIGUSR1');
   beside.proxy.restore();
   expect(await command.exit()).toBe(0);
   expect(command.stderr).toBe(`${stderr}The schema of the database is up to date.\n`);

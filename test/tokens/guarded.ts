@@ -1,5 +1,6 @@
 import { Reflector } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { DataSource, Repository } from 'typeorm';
 import { AccessTokenEntity } from '../../src/auth/access-token.entity.js';
@@ -48,6 +49,7 @@ export async function startGuarded(): Promise<Guarded> {
   const receiver = await startReceiver({ 'trust proxy': 1 });
   const issuer = await startIssuer();
   const token = await issuer.sign();
+  const logger = pino({ level: 'silent' });
   const createGuard = (env: Record<string, string> = {}) => {
     const database = new DataSource({ type: 'postgres' });
     const tokens = new AccessTokensService(new Repository(AccessTokenEntity, database.manager));
@@ -58,7 +60,7 @@ export async function startGuarded(): Promise<Guarded> {
       AUTH_FAILURES_PER_MINUTE: '2',
       ...env,
     });
-    const verifier = new TokenVerifierService(tokens, config, new Registry());
+    const verifier = new TokenVerifierService(tokens, config, logger, new Registry());
     // Passport keeps the latest strategy.
     new BearerStrategy(verifier);
     return new BearerGuard(new Reflector(), verifier, config);

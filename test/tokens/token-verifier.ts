@@ -1,4 +1,4 @@
-import { Logger } from '@nestjs/common';
+import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { DataSource, Repository } from 'typeorm';
 import { AccessTokenEntity } from '../../src/auth/access-token.entity.js';
@@ -9,8 +9,8 @@ import { readConfig } from '../../src/config/config.js';
 /** A verifier of tokens without a service around it. */
 export interface TestVerifier {
   readonly verifier: TokenVerifierService;
-  /** The entries that it logged, with their contexts. */
-  readonly log: readonly unknown[];
+  /** The messages that it logged. */
+  readonly log: readonly string[];
   /** The lookups in flight. */
   lookUps(): Promise<number>;
   /** The number of checks by outcome. */
@@ -27,13 +27,17 @@ export function openVerifier(
     new Repository(AccessTokenEntity, new DataSource({ type: 'postgres' }).manager),
   ),
 ): TestVerifier {
-  const log: unknown[] = [];
-  const add = (...entry: unknown[]) => void log.push(entry);
-  Logger.overrideLogger({ log: add, warn: add, error: add });
+  const log: string[] = [];
+  const write = (line: string) => void log.push((JSON.parse(line) as { msg: string }).msg);
   const registry = new Registry();
   const valuesOf = async (name: string) => (await registry.getSingleMetric(name)!.get()).values;
   return {
-    verifier: new TokenVerifierService(accessTokens, readConfig(env), registry),
+    verifier: new TokenVerifierService(
+      accessTokens,
+      readConfig(env),
+      pino({}, { write }),
+      registry,
+    ),
     log,
     lookUps: async () => (await valuesOf('plant_store_token_lookups'))[0]!.value,
     outcomes: async () => {

@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import express, { type Request, type Response } from 'express';
@@ -18,8 +18,6 @@ export interface Exchange {
 
 /** A server that handles nothing by itself. */
 export interface Receiver {
-  readonly server: Server;
-  readonly port: number;
   /** Sends bytes on a new connection, and waits for the header of the request. */
   send(bytes: string): Promise<Exchange>;
   close(): Promise<void>;
@@ -34,8 +32,6 @@ export async function startReceiver(settings: Record<string, unknown> = {}): Pro
   const server = createServer(app).on('checkContinue', app);
   const { port, close } = await startServer(server);
   return {
-    server,
-    port,
     async send(bytes) {
       const client = await openConnection(port);
       const received = text(client);
