@@ -173,11 +173,11 @@ describe('the time to read grows no faster than what is read, for', () => {
 });
 
 describe('a large body', () => {
-  const LIMIT = 4 * 1024 * 1024;
+  const LIMIT = 1024 * 1024;
   let service: TestService;
 
   beforeAll(async () => {
-    service = await startService({ BODY_LIMIT: '4mb' });
+    service = await startService({ BODY_LIMIT: '1mb' });
   });
   beforeEach(() => service.database.query('TRUNCATE plants'));
   afterAll(() => service.close());

@@ -31,7 +31,7 @@ export const example = (file: string): string => join(ROOT, 'examples', file);
 const idNameTag = ({ id, name, tag }: Partial<StoredPlant>): string[] =>
   [id, name, tag].filter((argument) => argument != null);
 
-export const isInstalled = (program: string) =>
+export const isInstalled = (program: string): boolean =>
   program.startsWith('/')
     ? existsSync(program)
     : process.env['PATH']!.split(delimiter).some((folder) => existsSync(join(folder, program)));

@@ -29,7 +29,7 @@ describe('a service that stops', () => {
     expect(ready.headers.get('connection')).toBe('close');
     // It would lead the client back to this instance.
     expect(ready.headers.get('retry-after')).toBeNull();
-    const bad = await sendRaw(service.port, 'GET /health/live HTTP/1.1\r\nHost: a/b\r\n\r\n');
+    const bad = await sendRaw(service.port, 'GET /health/live HTTP/1.1\r\n\r\n');
     expect(bad).toMatchObject({ status: 400, headers: { connection: 'close' } });
     expect(await service.post(BODY)).toMatchObject({ status: 200 });
     delay.resolve();

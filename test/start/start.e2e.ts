@@ -220,7 +220,7 @@ describe('a service on the embedded database', () => {
     service = start(ON_TERMINAL);
     await fetchDocumented(`${await urlOf(service)}/health/live`);
     await service.waitFor(/\/health\/live.*\n/);
-    expect(service.stdout).toMatch(/^\[\d\d:\d\d:\d\d\] 200 GET \/health\/live \d/m);
+    expect(service.stdout).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: 200 GET \/health\/live \d/m);
     expect(service.stdout).toMatch(/Token +plantstore_[0-9A-Za-z]{49}\n/);
     expect(service.stderr).toBe('');
   });

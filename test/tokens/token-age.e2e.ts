@@ -1,7 +1,8 @@
-import { Logger } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { Logger } from 'pino';
 import { generateAccessToken } from '../../src/auth/access-token.js';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
+import { PINO_LOGGER } from '../../src/logging/logging.module.js';
 import { holdClock } from '../setup/time/clock.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
@@ -45,7 +46,7 @@ describe('the last use of a token, when it cannot be written', () => {
   afterAll(() => service.close());
 
   it('fails no request, is logged once a minute, and is written a minute later', async () => {
-    const warn = jest.spyOn(Logger.prototype, 'warn');
+    const warn = jest.spyOn(service.app.get<Logger>(PINO_LOGGER), 'warn');
     const lastUse = async () => {
       const [row] = await service.database.query<{ at: Date | null }>(
         `SELECT last_used_at AS at FROM access_tokens WHERE name = 'test'`,
