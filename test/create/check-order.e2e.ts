@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { CHUNKED, openConnection, readResponses, sendRaw } from '../setup/http/raw-http.js';
+import {
+  CHUNKED,
+  openConnection,
+  plantHead,
+  readResponses,
+  sendRaw,
+} from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
+
+const TEXT = 'Content-Type: text/plain';
+const JSON_TYPE = 'Content-Type: application/json';
 
 describe('the checks come in order', () => {
   let service: TestService;
@@ -19,9 +28,6 @@ describe('the checks come in order', () => {
       '',
       body,
     ].join('\r\n');
-
-  const TEXT = 'Content-Type: text/plain';
-  const JSON_TYPE = 'Content-Type: application/json';
 
   it.each<[string, number, string, 'right' | 'wrong' | 'none', string[], string]>([
     ['route before token', 40400, '/nowhere', 'wrong', [TEXT, 'Content-Length: 9999'], ''],
@@ -71,22 +77,6 @@ describe('the checks come in order', () => {
     socket.destroy();
   });
 
-  it('the service closes the connection if a body continues without end after the response', async () => {
-    const socket = await openConnection(service.port);
-    socket.on('error', () => undefined);
-    socket.write(request('/plants', undefined, [JSON_TYPE, CHUNKED]));
-    await readResponses(socket, 1);
-    socket.resume();
-    const closed = new Promise((resolve) => socket.once('close', resolve));
-    const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
-    const send = () => {
-      while (!socket.destroyed && socket.write(chunk));
-    };
-    socket.on('drain', send);
-    send();
-    await closed;
-  });
-
   it('a request that is refused before the store takes no database connection', async () => {
     await service.post('{}');
     service.proxy.cut();
@@ -124,4 +114,22 @@ describe('the checks come in order', () => {
       service.proxy.restore();
     }
   });
+});
+
+it('the service closes the connection if a body continues without end after the response', async () => {
+  const service = await startService({ REQUEST_TIMEOUT_MS: '300' });
+  const socket = await openConnection(service.port);
+  socket.on('error', () => undefined);
+  socket.write(plantHead('wrong', [JSON_TYPE, CHUNKED]));
+  await readResponses(socket, 1);
+  socket.resume();
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+  const send = () => {
+    while (!socket.destroyed && socket.write(chunk));
+  };
+  socket.on('drain', send);
+  send();
+  await closed;
+  await service.close();
 });
