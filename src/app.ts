@@ -37,12 +37,12 @@ export async function createApp(
   const observer = app.get(RequestObserver);
   const lifecycle = app.get(LifecycleService);
   const { corsOrigins } = config.http;
-  // These middlewares run for every request, in this order, before the route and its guard (app.module.ts).
+  // These middlewares run for every request with a path, in this order, before the route and its guard (app.module.ts).
   app.use(
     observer.observe,
     ...(corsOrigins.length === 0 ? [] : [allowOrigins(corsOrigins)]),
     lifecycle.enter,
-    ...(corsOrigins.length === 0 ? [] : [respondToPreflight]),
+    respondToPreflight,
     refuseBadRequest,
     redirectBrowser,
   );
@@ -54,8 +54,9 @@ export async function createApp(
 }
 
 /**
- * @returns the OpenAPI document, built without a server and without a database; the default of `base_url` is the address
- *   of a service that runs with default settings
+ * Builds the OpenAPI document without a server and without a database.
+ *
+ * @returns the document; its server variable `base_url` has the address of a service with default settings
  */
 export async function describeApp(): Promise<OpenAPIObject> {
   const config = readConfig({});

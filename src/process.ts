@@ -7,8 +7,8 @@ const OLDEST: readonly (readonly [major: number, minor: number])[] = [
 ];
 
 /**
- * Refuses a Node that is too old, and keeps a message that cannot be written from ending the process: the disk is full, or the
- * program that reads it has ended.
+ * Refuses a Node that is too old. Then a message that cannot be written no longer ends the process: the disk may be full, or the
+ * program that reads it may have ended.
  */
 export function prepareProcess(): void {
   if (!isSupported(process.versions.node)) {

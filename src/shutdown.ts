@@ -28,15 +28,14 @@ export async function stopApp(
   lifecycle.drain();
   if (shutdownDelay > 0) await delay(shutdownDelay);
   const idle = setTimeout(() => server.closeIdleConnections(), IDLE_GRACE_MS);
-  let deadline: NodeJS.Timeout | undefined;
+  const deadline = setTimeout(() => {
+    lifecycle.stop();
+    // In the next turn of the event loop, when the refusals have been written.
+    setImmediate(() => server.closeAllConnections());
+  }, shutdownTimeout);
   await new Promise<void>((resolve) => {
     // `close` of node:http would also close idle connections at once, and lose a request in transit.
     NetServer.prototype.close.call(server, () => resolve());
-    deadline = setTimeout(() => {
-      lifecycle.stop();
-      // In the next turn of the event loop, when the refusals have been written.
-      setImmediate(() => server.closeAllConnections());
-    }, shutdownTimeout);
   });
   clearTimeout(idle);
   clearTimeout(deadline);

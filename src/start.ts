@@ -58,8 +58,10 @@ async function openAndServe(): Promise<void> {
       config.workers === 1 && import('./app.js'),
     ]);
     resources.defer(() => database.close());
-    // After a signal, what the start would wait for does not matter any more.
-    const reportUnlessStopped = (text: string) => stopping.aborted || report(text);
+    // After a signal, nobody needs to know what the start waits for.
+    const reportUnlessStopped = (text: string) => {
+      if (!stopping.aborted) report(text);
+    };
     await prepareDatabase(database.config, reportUnlessStopped);
     const run = config.workers === 1 ? runApp : runWorkers;
     const [url, token] = await Promise.all([

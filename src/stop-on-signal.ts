@@ -30,7 +30,7 @@ export function stopOnSignal(logger: Logger, stop: () => Promise<void>): AbortSi
   let first: { signal: NodeJS.Signals; time: number } | undefined;
   const onSignal = (signal: NodeJS.Signals) => {
     if (first !== undefined) {
-      // A terminal that is closed sends SIGHUP several times: as the system, and as the shell.
+      // When a terminal is closed, both the system and the shell send SIGHUP.
       if (signal === 'SIGHUP') return;
       if (signal === first.signal && performance.now() - first.time < SAME_SIGNAL_MS) return;
       logger.warn(

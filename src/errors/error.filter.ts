@@ -18,13 +18,13 @@ export class ErrorFilter implements ExceptionFilter {
 /** The error to send for anything that was thrown. */
 export function toServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
-  return isBadRequest(thrown)
+  return isClientError(thrown)
     ? new ServiceError(ErrorCode.badRequest, 'The request could not be understood.')
     : internal(thrown);
 }
 
 /** Whether the error has a 4xx status, set by Nest or by Express (package http-errors). */
-function isBadRequest(thrown: unknown): boolean {
+function isClientError(thrown: unknown): boolean {
   const status = thrown instanceof HttpException ? thrown.getStatus() : exposedStatus(thrown);
   return typeof status === 'number' && status >= 400 && status < 500;
 }

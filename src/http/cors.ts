@@ -18,13 +18,13 @@ export function allowOrigins(origins: readonly string[]): RequestHandler {
     allowedHeaders: ['Authorization', 'Content-Type'],
     exposedHeaders: ['Retry-After', 'X-Request-Id'],
     maxAge: MAX_AGE_SECONDS,
-    // It would also end the ones from origins that are not allowed, with 204.
+    // The package would also respond with 204 to preflights from origins that are not allowed.
     preflightContinue: true,
   };
   if (origins.includes('*')) return cors({ ...options, origin: '*' });
   const allow = cors({
     ...options,
-    // With a list instead, all other origins would get all header fields but one.
+    // Given a list instead of a function, the package would send other origins all header fields but Access-Control-Allow-Origin.
     origin: (origin, done) => done(null, origin !== undefined && origins.includes(origin)),
   });
   return (request, response, next) => {

@@ -1,4 +1,4 @@
-// A JSON parser that loses nothing: integers of 64 bits, repeated fields.
+// A JSON parser that keeps integers of 64 bits exact, and refuses repeated fields.
 
 import { toInt64OfNumber } from './int64.js';
 
@@ -9,13 +9,13 @@ export type JsonValue =
 /** Deeper nesting is refused, because recursive code could exhaust the stack. */
 export const MAX_DEPTH = 512;
 
-/** The text is not JSON, or its value cannot be read without loss. */
+/** The text is not JSON, or repeats a field, or is nested too deep. */
 export class JsonError extends Error {
   override readonly name = 'JsonError';
 }
 
 /**
- * Parses JSON (RFC 8259) without loss. `JSON.parse` rounds numbers, and drops the first of two fields with one name. A number
+ * Parses JSON (RFC 8259). `JSON.parse` rounds integers, and drops the first of two fields with one name. Here, a number
  * whose exact value is an integer from -2^63 to 2^63-1 becomes a bigint in every notation (`5`, `5.0`, `50e-1`); every other
  * number becomes a number.
  *

@@ -1,4 +1,4 @@
-// What the controllers of all modules share: one limit of requests in flight, one observer and one lifecycle.
+// One limit of requests in flight, one observer and one lifecycle for all modules.
 
 import { Global, Module } from '@nestjs/common';
 import { PendingRequests } from './admission.guard.js';

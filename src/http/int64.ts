@@ -26,7 +26,7 @@ export function toInt64OfNumber(source: string): bigint | undefined {
   if (first === all.length) return 0n;
   let last = all.length;
   while (all[last - 1] === '0') last--;
-  // The value is digits × 10^zeros. `digits` has no trailing zeros, so the value is an integer if zeros >= 0.
+  // The value is digits × 10^zeros. `digits` has no trailing zeros, so the value is an integer only if zeros >= 0.
   const digits = all.slice(first, last);
   const zeros = Number(power) - fraction.length + (all.length - last);
   // Checked before the digits are written out: 1e999999999 would be a gigabyte.

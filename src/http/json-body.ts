@@ -12,16 +12,17 @@ import { announcesBody, readBody } from './read-body.js';
 import { validate } from './validate.js';
 
 /**
- * The JSON body of the request, validated as a DTO: `@JsonBody(NewThing)`. Body parsers run before
- * the guard; this decorator runs after it, so that the service reads no body without a token. The reasons for this
- * instead of a pipe: docs/decisions/0010-validation-without-a-pipe.md.
+ * The JSON body of the request, validated as a DTO: `@JsonBody(NewThing)`. Body parsers run before the guard; this decorator
+ * runs after it, so that the service reads no body without a token. The reasons for this instead of a pipe:
+ * docs/decisions/0010-validation-without-a-pipe.md.
  *
- * The order of the checks is missing body, media type, size, JSON, rules of the DTO. Errors: 40001 to 40005.
+ * The order of the checks is media type, size, missing body, JSON, rules of the DTO. Errors: 40001 to 40005.
  */
 export const JsonBody: (dto: Type<object>) => ParameterDecorator = createParamDecorator(
   (dto: Type<object>, context: ExecutionContext): object | Promise<object> => {
     const http = context.switchToHttp();
     const request = http.getRequest<Request>();
+    // Without a body, a client has no reason to name a media type: the missing body is what it must know.
     if (request.headers['content-type'] === undefined && !announcesBody(request)) {
       throw bodyMissing();
     }

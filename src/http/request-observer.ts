@@ -20,7 +20,7 @@ const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 
 const UNMATCHED = 'unmatched';
 
-/** A long path would fill the terminal. */
+/** A longer path would fill the terminal. */
 const MAX_PATH_LENGTH = 100;
 
 /** An id of any other form could break a log entry or fill a disk. */
@@ -88,7 +88,7 @@ export class RequestObserver {
         requestId,
         method: request.method,
         route,
-        // A target without a path has none.
+        // A target such as `GET http://` has no path.
         path: route === UNMATCHED ? beginningOf(request.path ?? request.url) : undefined,
         status,
         duration: Math.round(milliseconds * 10) / 10,
@@ -115,7 +115,7 @@ export class RequestObserver {
     switch (error?.code) {
       case ErrorCode.databaseUnavailable:
       case ErrorCode.issuerUnavailable:
-        // Its message alone: a stack in each entry of an outage would fill the disk.
+        // The messages alone: a stack in each entry of an outage would fill the disk.
         this.logger.error({ ...entry, cause: reasonOf(error) }, 'request');
         if (error.code === ErrorCode.databaseUnavailable) this.unavailableRoute = entry.route;
         break;
@@ -145,13 +145,13 @@ function reasonOf({ message, cause }: Error): string {
   return cause instanceof Error ? messagesOf(cause).join(': ') : message;
 }
 
-/** Its message, which an AggregateError lacks, and those of its causes: that of `fetch` is one level deeper. */
+/** The messages of an error and its causes. An AggregateError has no message, and the one of `fetch` does not say why it failed. */
 function messagesOf(error: Error): string[] {
   const cause: unknown = error instanceof AggregateError ? error.errors[0] : error.cause;
   return [error.message, ...(cause instanceof Error ? messagesOf(cause) : [])].filter(Boolean);
 }
 
-/** Node itself refuses a path with control characters, which could change the terminal of the person who reads it. */
+/** Only its length matters: Node refuses a path with control characters, which could change the terminal. */
 const beginningOf = (path: string): string =>
   path.length > MAX_PATH_LENGTH ? `${path.slice(0, MAX_PATH_LENGTH)}…` : path;
 

@@ -4,15 +4,11 @@ import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import type { Application, Request, Response } from 'express';
 import { ErrorCode, statusOf } from '../errors/error-codes.js';
-import { toServiceError } from '../errors/error.filter.js';
 import { bodyOf, sendErrorNow } from '../errors/send-error.js';
 import { invalidHttp, ServiceError } from '../errors/service-error.js';
 import type { LifecycleService } from './lifecycle.service.js';
 import type { RequestObserver } from './request-observer.js';
 import { whenClosed } from './when-closed.js';
-
-/** Node's code of the error for a request that does not arrive within `REQUEST_TIMEOUT_MS`. */
-const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 
 /**
  * Handles the requests of a server with an app. Node starts pipelined requests at once, and sends their responses in order.
@@ -27,11 +23,9 @@ export function serveRequests(
   const handle = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const request = incoming as Request;
     const response = outgoing as Response;
-    app(request, response, (thrown?: unknown) => {
-      // No middleware has seen this request: its target has no path, as in `GET http://`.
-      observer.observe(request, response, () => {
-        sendErrorNow(response, thrown === undefined ? noPath() : toServiceError(thrown));
-      });
+    // Called only for a target without a path, such as `GET http://`, which reaches no middleware.
+    app(request, response, () => {
+      observer.observe(request, response, () => sendErrorNow(response, noPath()));
     });
   };
   server.on('request', handle);
@@ -63,7 +57,7 @@ function refuse(
     socket.write(rawResponse(error, observer.logUnparsed(error)));
     socket.destroySoon();
   } else if (latest.req.complete || latest.headersSent) {
-    // The error follows this request, or is in its body and the response does not need that: all responses are sent first.
+    // The latest request is complete, or has its response although its body is broken. All open responses are sent first.
     if (!latest.headersSent) latest.setHeader('Connection', 'close');
     whenClosed(latest, () => socket.destroySoon());
   } else {
@@ -77,7 +71,7 @@ function errorOf({ code }: NodeJS.ErrnoException): ServiceError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return new ServiceError(ErrorCode.headersTooLarge, 'The header fields are too large.');
-    case REQUEST_TIMEOUT:
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new ServiceError(ErrorCode.requestTimeout, 'The request did not arrive in time.');
     default:
       return invalidHttp();

@@ -37,7 +37,7 @@ function membersOf(value: { [name: string]: JsonValue }, type: Type<object>): ob
 
 /**
  * An object or an array without its contents. No field of a DTO takes one, so the rules need to see only what it is.
- * class-transformer would walk through it, construct whatever a client calls `constructor`, and wait for its `then`.
+ * class-transformer would walk through it, and call what a client names `constructor`.
  */
 function emptied(value: JsonValue | undefined): JsonValue | undefined {
   if (typeof value !== 'object' || value === null) return value;

@@ -1,9 +1,9 @@
 import { pino, type DestinationStream } from 'pino';
 
 /**
- * Entries are buffered, because a system call for every entry is expensive. The buffer is written at 2048 characters:
- * writes over 4096 bytes (PIPE_BUF) of several workers to one pipe could mix. The difference is for the last entry, and
- * for characters of more than one byte.
+ * Entries are buffered, because a system call for every entry is expensive. Writes over 4096 bytes (PIPE_BUF) of several
+ * processes to one pipe could mix, so the buffer is written at 2048 characters: the last entry, and characters of several bytes,
+ * may be in it, too.
  */
 const BUFFER_LENGTH = 2048;
 const MAX_WRITE_BYTES = 4096;

@@ -132,8 +132,11 @@ export class Batcher<Item, Outcome> {
     const separated = this.separated.shift();
     if (separated !== undefined) return [separated.queued];
     // Groups that fail, such as the shards of a server that hangs, must not occupy all batches in flight.
-    const isFull = this.failingInFlight >= Math.max(1, Math.floor(this.limits.inFlight / 4));
-    const first = isFull ? this.queue.find(({ group }) => !this.failing.has(group)) : this.queue[0];
+    const haveTheirShare =
+      this.failingInFlight >= Math.max(1, Math.floor(this.limits.inFlight / 4));
+    const first = haveTheirShare
+      ? this.queue.find(({ group }) => !this.failing.has(group))
+      : this.queue[0];
     if (first === undefined) return [];
     const { size, characters } = this.limits;
     if (first.group !== undefined) return this.take(first.group, size, characters);
