@@ -131,7 +131,7 @@ on_oldest_postgres() {
   export TEST_DATABASE_URL="postgres://plants@127.0.0.1:$port/postgres"
   # Only those that depend on what Postgres does: all tests would take twice as long.
   PROPERTY_RUNS=100 tests npm test -- 'src/(auth|database|plants)/' 'test/(create|data|database|properties|tokens)/' \
-    'test/operations/readiness' 'test/start/(wait-for-database|workers)'
+    'test/operations/readiness' 'test/start/wait-for-database'
   tests test/run server database/hostile
   unset TEST_DATABASE_URL
 }

@@ -72,17 +72,16 @@ export async function describeApp(): Promise<OpenAPIObject> {
 /**
  * Opens the service to clients.
  *
- * @param reusePort lets several processes listen on the address; the system spreads connections over them
  * @returns the URL at which a client on this machine reaches the service
  * @throws the error of the socket, such as EADDRINUSE
  */
 export async function listen(
   app: NestExpressApplication,
-  { host, port, reusePort = false }: { host: string; port: number; reusePort?: boolean },
+  { host, port }: { host: string; port: number },
 ): Promise<string> {
   // app.listen() would print a stack trace for a port that is taken.
   const server = app.getHttpServer();
-  await once(server.listen({ host, port, reusePort }), 'listening');
+  await once(server.listen({ host, port }), 'listening');
   const { address, port: opened } = server.address() as AddressInfo;
   const reachable = LOOPBACK[address] ?? address;
   return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${opened}`;

@@ -1,15 +1,9 @@
 // Starts the service: settings, database, schema, app.
 
 import type { Logger } from 'pino';
-import {
-  readConfig,
-  unknownSettings,
-  type AppConfig,
-  type DatabaseConfig,
-} from './config/config.js';
+import { readConfig, unknownSettings, type DatabaseConfig } from './config/config.js';
 import { version } from './config/version.js';
 import { openDatabase } from './database/open-database.js';
-import { StartError } from './errors/start-error.js';
 import { tryAddress } from './http/try-address.js';
 import { createLogger } from './logging/logger.js';
 import { stopOnSignal } from './stop-on-signal.js';
@@ -26,11 +20,6 @@ export async function start(): Promise<void> {
 
 async function openAndServe(): Promise<void> {
   const config = readConfig();
-  if (config.workers > 1 && process.platform !== 'linux') {
-    throw new StartError(
-      'WEB_CONCURRENCY must be 1 on this system: only Linux lets several processes listen on one address.',
-    );
-  }
   const isEmbedded = config.database.url === undefined;
   const logger = createLogger(config.log);
   logger.info(`The Plant Store ${version} starts.`);
@@ -44,18 +33,18 @@ async function openAndServe(): Promise<void> {
       `DATABASE_URL is not set: plants are stored in an embedded Postgres in ${config.database.dataDir}. Keep this folder (in a container, with a volume), or set DATABASE_URL or DATABASE_URL_FILE to use a Postgres server.`,
     );
   }
-  // Released in reverse order: the app or its workers, then traces, then the database, which requests in flight need.
+  // Released in reverse order: the app, then traces, then the database, which requests in flight need.
   const resources = new AsyncDisposableStack();
   const stopping = stopOnSignal(logger, () => resources.disposeAsync());
   // After the handlers of signals are there, because a person or a program may send one when this line appears.
   if (isEmbedded) report(`Opening the embedded Postgres in ${config.database.dataDir} …`);
   try {
-    const [database, { prepareDatabase }] = await Promise.all([
+    const [database, { prepareDatabase }, { createApp, listen }, { stopApp }] = await Promise.all([
       openDatabase(config.database, (text) => logger.warn(text)),
       // Not imported before: TypeORM and Nest take a second to load, and a start with a wrong setting does not need them.
       import('./database/prepare-database.js'),
-      // With several workers, only they need Nest, and the primary takes 80 MB of memory instead of 145.
-      config.workers === 1 && import('./app.js'),
+      import('./app.js'),
+      import('./shutdown.js'),
     ]);
     resources.defer(() => database.close());
     // After a signal, nobody needs to know what the start waits for.
@@ -63,9 +52,16 @@ async function openAndServe(): Promise<void> {
       if (!stopping.aborted) report(text);
     };
     await prepareDatabase(database.config, reportUnlessStopped);
-    const run = config.workers === 1 ? runApp : runWorkers;
+    const serve = async () => {
+      const { endpoint } = config.tracing;
+      if (endpoint !== undefined) resources.defer(await startTracing(endpoint, logger));
+      const app = await createApp({ ...config, database: database.config }, logger);
+      const url = await listen(app, config.http);
+      resources.defer(() => stopApp(app, config.http));
+      return url;
+    };
     const [url, token] = await Promise.all([
-      run({ ...config, database: database.config }, logger, resources),
+      serve(),
       isEmbedded ? findToken(database.config, logger) : undefined,
     ]);
     reportUnlessStopped(`The Plant Store listens on ${url}`);
@@ -83,40 +79,6 @@ async function openAndServe(): Promise<void> {
 function writeForPerson(text: string): void {
   const stream = process.stdout.isTTY ? process.stdout : process.stderr;
   stream.write(`${text}\n`);
-}
-
-/**
- * @param resources gets all that must be released when the service stops
- * @returns the URL
- */
-async function runApp(
-  config: AppConfig,
-  logger: Logger,
-  resources: AsyncDisposableStack,
-): Promise<string> {
-  const { endpoint } = config.tracing;
-  if (endpoint !== undefined) resources.defer(await startTracing(endpoint, logger));
-  const { createApp, listen } = await import('./app.js');
-  const { stopApp } = await import('./shutdown.js');
-  const app = await createApp(config, logger);
-  const url = await listen(app, config.http);
-  resources.defer(() => stopApp(app, config.http));
-  return url;
-}
-
-/**
- * @param resources gets the workers, which must be stopped when the service stops
- * @returns the URL
- */
-async function runWorkers(
-  config: AppConfig,
-  logger: Logger,
-  resources: AsyncDisposableStack,
-): Promise<string> {
-  const { Workers } = await import('./cluster/workers.js');
-  const workers = new Workers(config, logger);
-  resources.defer(() => workers.stop());
-  return workers.start();
 }
 
 async function findToken(config: DatabaseConfig, logger: Logger): Promise<string> {

@@ -7,7 +7,7 @@ import { StartError } from './errors/start-error.js';
 import './start-errors.js';
 import { STOP_SIGNALS, stopOnSignal } from './stop-on-signal.js';
 
-// The other signals, and what the log says, are shown by sending them: see signals.e2e.ts, start.e2e.ts and workers.e2e.ts.
+// The other signals, and what the log says, are shown by sending them: see signals.e2e.ts and start.e2e.ts.
 describe('a signal', () => {
   let exitCodes: unknown[];
   let errors: string;

@@ -23,12 +23,6 @@ export function generateAccessToken(): string {
   return withoutChecksum + checksumOf(withoutChecksum);
 }
 
-/** The well-formed tokens anywhere in a text, such as a pasted header field or command. */
-export function findAccessTokens(text: string): string[] {
-  const candidates = text.match(/plantstore_[0-9A-Za-z]{49}/g) ?? [];
-  return [...new Set(candidates.filter(isWellFormedAccessToken))];
-}
-
 /** Whether a text may contain a token, or a part of one that was mistyped or cut off. Such a text must not be printed. */
 export function mayContainAccessToken(text: string): boolean {
   return text.toLowerCase().includes(PREFIX);

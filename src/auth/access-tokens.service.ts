@@ -2,9 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository, type DataSource } from 'typeorm';
-import { inTransaction, runStatement, type RunInTransaction } from '../database/run-statement.js';
+import { inTransaction, runStatement } from '../database/run-statement.js';
 import { AccessTokenEntity } from './access-token.entity.js';
-import { DEVELOPMENT, generateAccessToken, hashAccessToken } from './access-token.js';
+import {
+  DEVELOPMENT,
+  generateAccessToken,
+  hashAccessToken,
+  isWellFormedAccessToken,
+} from './access-token.js';
 import type { Caller } from './caller.js';
 
 /** The columns that operators may see. */
@@ -13,15 +18,15 @@ export type AccessTokenInfo = Omit<AccessTokenEntity, 'hash'>;
 /** The part of a token that log entries and messages show. */
 export type TokenName = Pick<AccessTokenInfo, 'id' | 'name'>;
 
-/** A new token, and the tokens that it replaces. */
-export interface Replacement {
+export interface NewToken {
   readonly token: string;
   readonly id: string;
-  readonly replaced: readonly AccessTokenInfo[];
 }
 
-/** Shows a new token, and its id, to its user. If it fails, the token is not stored. */
-export type ShowToken = (token: string, id: string) => void | Promise<void>;
+/** A new token, and the tokens that it replaces. */
+export interface Replacement extends NewToken {
+  readonly replaced: readonly AccessTokenInfo[];
+}
 
 const IS_LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())';
 
@@ -34,8 +39,10 @@ const SELECT_INFO = `
   SELECT id, name, ${['created_at', 'expires_at', 'revoked_at', 'last_used_at'].map(epochOf).join(', ')}
   FROM access_tokens`;
 
-/** By the primary key: every page is read from the index, however many tokens there are. */
-const SELECT_PAGE = `${SELECT_INFO} WHERE id > $1 ORDER BY id LIMIT $2`;
+const SELECT_ALL = `${SELECT_INFO} ORDER BY access_tokens.created_at`;
+
+/** Tokens of a name that were replaced expire early, but the newest one has the lifetime that its name was given. */
+const SELECT_NEWEST = `${SELECT_INFO} WHERE name = $1 ORDER BY access_tokens.created_at DESC LIMIT 1`;
 
 const selectLive = (condition: string) =>
   `${SELECT_INFO} WHERE ${IS_LIVE} AND ${condition} ORDER BY access_tokens.created_at`;
@@ -51,8 +58,6 @@ const END_AFTER_GRACE = `
 const REVOKE_LIVE = `
   UPDATE access_tokens SET revoked_at = now() WHERE name = $1 AND ${IS_LIVE} RETURNING id, name`;
 
-const DELETE = `DELETE FROM access_tokens WHERE name = $1 RETURNING id, name, ${IS_LIVE} AS is_live`;
-
 /** Expiry is computed with the database's clock, because that clock also decides whether a token has expired. */
 const INSERT = `
   INSERT INTO access_tokens (id, name, hash, expires_at)
@@ -62,12 +67,6 @@ const INSERT = `
 const RECORD_USE = `
   UPDATE access_tokens SET last_used_at = now()
   WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`;
-
-/** Few enough rows for a statement to end well before its timeout. */
-const PAGE_SIZE = 5000;
-
-/** Versions that made a new token at every start gave it this name. */
-const DEVELOPMENT_BEFORE = 'development (made at the start)';
 
 /** Times are milliseconds since 1970, as text. */
 interface InfoRow {
@@ -95,14 +94,13 @@ export class AccessTokensService {
 
   /**
    * @param lifetime milliseconds; undefined means that the token never expires
-   * @param show runs before the commit, so that no token is stored that nobody has seen
    * @returns the token, which cannot be read again
    */
-  create(name: string, lifetime?: number, show?: ShowToken): Promise<string> {
-    return inTransaction(this.dataSource, async (run) => {
-      const { token } = await insert(run, name, lifetime, show);
-      return token;
-    });
+  async create(name: string, lifetime?: number): Promise<NewToken> {
+    const token = newToken();
+    // Not as a statement that is sent again after a lost connection: the token may be stored already.
+    await inTransaction(this.dataSource, (run) => run(INSERT, valuesOf(token, name, lifetime)));
+    return token;
   }
 
   /**
@@ -110,39 +108,30 @@ export class AccessTokensService {
    *
    * @returns the token, and the live tokens that it replaces
    */
-  createDevelopmentToken(): Promise<{ token: string; id: string; revoked: TokenName[] }> {
+  createDevelopmentToken(): Promise<NewToken & { revoked: TokenName[] }> {
     return inTransaction(this.dataSource, async (run) => {
-      const deleted = await run<TokenName & { is_live: boolean }>(DELETE, [DEVELOPMENT_BEFORE]);
-      const revoked = await run<TokenName>(REVOKE_LIVE, [DEVELOPMENT]);
-      const ended = [...deleted.rows.filter((row) => row.is_live), ...revoked.rows];
-      return {
-        ...(await insert(run, DEVELOPMENT)),
-        revoked: ended.map(({ id, name }) => ({ id, name })),
-      };
+      const { rows } = await run<TokenName>(REVOKE_LIVE, [DEVELOPMENT]);
+      const token = newToken();
+      await run(INSERT, valuesOf(token, DEVELOPMENT));
+      return { ...token, revoked: rows.map(({ id, name }) => ({ id, name })) };
     });
   }
 
   /** All tokens, the oldest first. */
   async list(): Promise<AccessTokenInfo[]> {
-    const tokens: AccessTokenInfo[] = [];
-    let page: InfoRow[];
-    do {
-      const last = tokens.at(-1)?.id ?? '';
-      page = (await runStatement<InfoRow>(this.dataSource, SELECT_PAGE, [last, PAGE_SIZE])).rows;
-      tokens.push(...page.map(infoOf));
-    } while (page.length === PAGE_SIZE);
-    return tokens.sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
+    const { rows } = await runStatement<InfoRow>(this.dataSource, SELECT_ALL, []);
+    return rows.map(infoOf);
   }
 
-  /** The live token with this id; if there is none, all live tokens with this name. */
-  async findLive(nameOrId: string): Promise<AccessTokenInfo[]> {
-    const byId = await this.selectLive('id = $1', nameOrId);
-    return byId.length > 0 ? byId : this.selectLive('name = $1', nameOrId);
-  }
-
-  /** The live tokens among `tokens`. Only their hashes leave this process. */
-  findLiveByTokens(tokens: readonly string[]): Promise<AccessTokenInfo[]> {
-    return this.selectLive('hash = ANY($1::bytea[])', tokens.map(hashAccessToken));
+  /**
+   * @param word a token, of which only the hash leaves this process, an id or a name
+   * @returns the live token that it is or names; if there is none, all live tokens with this name
+   */
+  async findLive(word: string): Promise<AccessTokenInfo[]> {
+    const found = isWellFormedAccessToken(word)
+      ? await this.selectLive('hash = $1', hashAccessToken(word))
+      : await this.selectLive('id = $1', word);
+    return found.length > 0 ? found : this.selectLive('name = $1', word);
   }
 
   private async selectLive(condition: string, value: unknown): Promise<AccessTokenInfo[]> {
@@ -158,30 +147,27 @@ export class AccessTokensService {
    * Creates a token that replaces all live tokens of a name; these expire after the grace period.
    *
    * @param grace milliseconds for which the old tokens still work
-   * @param lifetime of the new token in milliseconds; by default that of the newest old token
-   * @param show runs before the commit: if it fails, the old tokens are unchanged
+   * @param lifetime of the new token in milliseconds; by default that of the newest token of the name
    * @returns undefined if the name has no live token
    */
-  rotate(
-    name: string,
-    grace: number,
-    lifetime?: number,
-    show?: ShowToken,
-  ): Promise<Replacement | undefined> {
+  rotate(name: string, grace: number, lifetime?: number): Promise<Replacement | undefined> {
     return inTransaction(this.dataSource, async (run) => {
+      // Another rotation of the name waits here until this one is committed.
       const { rows } = await run<InfoRow>(`${selectLive('name = $1')} FOR UPDATE`, [name]);
       const old = rows.map(infoOf);
-      const newest = old.at(-1);
-      if (newest === undefined) return undefined;
+      if (old.length === 0) return undefined;
+      const newest = await run<InfoRow>(SELECT_NEWEST, [name]);
       const ended = await run<Pick<InfoRow, 'id' | 'expires_at'>>(END_AFTER_GRACE, [
         old.map(({ id }) => id),
         grace,
       ]);
       const ends = new Map(ended.rows.map(({ id, expires_at }) => [id, dateOf(expires_at)]));
-      const created = await insert(run, name, lifetime ?? lifetimeOf(newest), show);
+      const token = newToken();
+      const inherited = lifetimeOf(infoOf(newest.rows[0]!));
+      await run(INSERT, valuesOf(token, name, lifetime ?? inherited));
       return {
-        ...created,
-        replaced: old.map((token) => ({ ...token, expiresAt: ends.get(token.id) ?? null })),
+        ...token,
+        replaced: old.map((info) => ({ ...info, expiresAt: ends.get(info.id) ?? null })),
       };
     });
   }
@@ -208,17 +194,13 @@ export class AccessTokensService {
   }
 }
 
-async function insert(
-  run: RunInTransaction,
-  name: string,
-  lifetime?: number,
-  show?: ShowToken,
-): Promise<{ token: string; id: string }> {
-  const token = generateAccessToken();
-  const id = randomBytes(6).toString('hex');
-  await run(INSERT, [id, name, hashAccessToken(token), lifetime ?? null]);
-  await show?.(token, id);
-  return { token, id };
+function newToken(): NewToken {
+  return { token: generateAccessToken(), id: randomBytes(6).toString('hex') };
+}
+
+/** The parameters of INSERT. */
+function valuesOf({ token, id }: NewToken, name: string, lifetime?: number): unknown[] {
+  return [id, name, hashAccessToken(token), lifetime ?? null];
 }
 
 function infoOf({ id, name, ...times }: InfoRow): AccessTokenInfo {

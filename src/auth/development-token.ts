@@ -1,22 +1,12 @@
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+// The token for development, which `npm start` prints: it is kept in a file beside the embedded database.
+
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { describeFileError } from '../config/file-error.js';
 import { StartError } from '../errors/start-error.js';
 import type { AccessTokensService } from './access-tokens.service.js';
-import { DEVELOPMENT, isWellFormedAccessToken } from './access-token.js';
-
-/** Permissions of users other than the owner. */
-const OTHERS = 0o077;
+import { DEVELOPMENT } from './access-token.js';
 
 /** Where the token for development is kept. */
 function developmentTokenFile(dataDir: string): string {
@@ -52,30 +42,14 @@ export async function findDevelopmentToken(
   return token;
 }
 
-/** @returns undefined if there is none, or another user could have read or written it */
+/** @returns undefined if there is none, or it cannot be read: a new one replaces it */
 function readDevelopmentToken(dataDir: string): string | undefined {
-  let file: number | undefined;
   try {
-    // A data folder may be open to others, with the sticky bit: one of them could have put a link there.
-    file = openSync(
-      developmentTokenFile(dataDir),
-      constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
-    );
-    const stats = fstatSync(file);
-    const isOwn = stats.uid === process.geteuid!() && (stats.mode & OTHERS) === 0;
-    if (!stats.isFile() || !isOwn || stats.size > MAX_SIZE) return undefined;
-    const token = readFileSync(file, 'utf8').trim();
-    return isWellFormedAccessToken(token) ? token : undefined;
+    return readFileSync(developmentTokenFile(dataDir), 'utf8').trim();
   } catch {
-    // The same as no file: a new one replaces it.
     return undefined;
-  } finally {
-    if (file !== undefined) closeSync(file);
   }
 }
-
-/** More than a token has. */
-const MAX_SIZE = 1024;
 
 /**
  * Replaces the token for development, in a file that only this user can read.

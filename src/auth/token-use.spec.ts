@@ -24,8 +24,7 @@ describe('the last use of an access token', () => {
     await query('TRUNCATE access_tokens');
     tokens = new AccessTokensService(dataSource.getRepository(AccessTokenEntity));
     opened = openVerifier({}, tokens);
-    token = await tokens.create('shed');
-    id = (await tokens.list())[0]!.id;
+    ({ token, id } = await tokens.create('shed'));
   });
 
   const verify = (text: string) => opened.verifier.verify(text, '192.0.2.1');

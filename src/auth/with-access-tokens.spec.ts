@@ -9,7 +9,7 @@ const database = new UnitDatabase();
 it('an action outside the application gets the tokens of the database', async () => {
   await database.openWithSchema([AccessTokenEntity]);
   const config = patientConfig({ url: database.url });
-  const token = await withAccessTokens(config, (tokens) => tokens.create('greenhouse'));
+  const { token } = await withAccessTokens(config, (tokens) => tokens.create('greenhouse'));
   expect(await withAccessTokens(config, (tokens) => tokens.find(token))).toMatchObject({
     name: 'greenhouse',
   });

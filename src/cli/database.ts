@@ -1,10 +1,12 @@
+// Opens the database of a command.
+
 import { statSync } from 'node:fs';
 import { readConfig, unknownSettings, type Config, type DatabaseConfig } from '../config/config.js';
 import { clusterIn } from '../database/embedded/data-dir.js';
 import { joinDatabase } from '../database/open-database.js';
 import { prepareDatabase } from '../database/prepare-database.js';
 import { CommandError } from './command-error.js';
-import type { Streams } from './streams.js';
+import type { Streams } from './output.js';
 
 /**
  * Runs `action` on the database that the settings name, with its schema up to date. Says what would else be found out too late:

@@ -1,42 +1,32 @@
-// For the person who presses Ctrl+C during a command.
+// Ctrl+C, and SIGTERM, during a command that takes long.
 
+import { constants } from 'node:os';
 import { CommandError } from './command-error.js';
 
 /** A person or a program has ended the command with a signal. */
 export class Interruption extends CommandError {
-  constructor(
-    private readonly signal: NodeJS.Signals,
-    private readonly stopListening: () => void,
-  ) {
-    super('Interrupted.');
-  }
+  /** As a shell reports a program that the signal ended: 130 or 143. */
+  override readonly exitCode: number;
 
-  /** Ends the process as by the signal, so that a script around the command ends, too. */
-  endProcess(): void {
-    this.stopListening();
-    // Process 1 of a container survives the signal.
-    process.exitCode = 1;
-    process.kill(process.pid, this.signal);
+  constructor(signal: 'SIGINT' | 'SIGTERM') {
+    super('Interrupted.');
+    this.exitCode = 128 + constants.signals[signal];
   }
 }
 
 /**
- * Waits for the end of `work`, or for SIGINT or SIGTERM. It listens for them before the work starts: otherwise, a signal that comes
- * at once would end the process, with its work half done and without a message.
+ * Runs work that SIGINT and SIGTERM interrupt. A second signal changes nothing: npm sends the one of a terminal again.
  *
- * @throws Interruption when a signal comes first; `work` must then be stopped by the caller
+ * @param work gets a signal whose reason is an Interruption, and ends soon after it is aborted
  */
-export async function untilInterrupted(work: () => Promise<void>): Promise<void> {
-  const { promise: interrupted, reject } = Promise.withResolvers<never>();
-  const interrupt = (signal: NodeJS.Signals) => reject(new Interruption(signal, stopListening));
-  const stopListening = () => process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
+export async function interruptible(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const controller = new AbortController();
+  const interrupt = (name: NodeJS.Signals) =>
+    controller.abort(new Interruption(name as 'SIGINT' | 'SIGTERM'));
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
   try {
-    await Promise.race([work(), interrupted]);
-    stopListening();
-  } catch (error) {
-    // npm sends a signal again that the terminal sent: the second one must not end the process before all is put in order.
-    if (!(error instanceof Interruption)) stopListening();
-    throw error;
+    await work(controller.signal);
+  } finally {
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
   }
 }

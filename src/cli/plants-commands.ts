@@ -1,13 +1,14 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
-import { readCallerDir, readClientConfig } from '../config/client-config.js';
-import { PLANT_FIELDS } from '../plants/plant-fields.js';
-import { CommandError } from './command-error.js';
-import { Interruption } from './interruption.js';
-import { FORMATS, formatOf } from './plant-format.js';
-import type { Streams } from './streams.js';
+// The commands `plants load` and `plants export`.
 
-/** The characters of a header field; any other would be refused only when the first request is sent. */
-const SENDABLE = /^[\x21-\x7e]+$/;
+import { resolve } from 'node:path';
+import { Option, type Command } from 'commander';
+import { PLANT_FIELDS } from '../plants/plant-fields.js';
+import { interruptible } from './interruption.js';
+import type { Streams } from './output.js';
+import { FORMATS, formatOf } from './plant-format.js';
+
+/** The folder in which a command was called: `plant-store` itself works in the folder of the project. */
+const callerDirOf = (env = process.env): string => env['PLANT_STORE_CALLER_DIR'] || process.cwd();
 
 export function addPlantsCommands(
   program: Command,
@@ -17,31 +18,15 @@ export function addPlantsCommands(
   program
     .command('load')
     .description(
-      `send all plants of a file to a service: CSV with the header ${PLANT_FIELDS.join()}, or NDJSON (a plant on each line)`,
+      `store all plants of a file in the database: CSV with the header ${PLANT_FIELDS.join()}, or NDJSON (a plant on each line); ` +
+        'the lines that are refused are written to standard output',
     )
     .argument('<file>', 'the file; - for standard input')
-    .addOption(
-      new Option('--url <url>', 'the address of the service')
-        .env('PLANT_STORE_URL')
-        .argParser(parseUrl)
-        .default(new URL('http://127.0.0.1:3000'), 'http://127.0.0.1:3000'),
-    )
-    .option('--refused <file>', 'where to list refused lines (default: <file>.refused.csv)')
-    .addHelpText(
-      'after',
-      '\nThe token is read from the environment variable PLANT_STORE_TOKEN, or from the file in PLANT_STORE_TOKEN_FILE.',
-    )
-    .action(async (file: string, options: { url: URL; refused?: string }) => {
-      const { token, callerDir } = readClientConfig(env);
-      if (token === undefined || !SENDABLE.test(token)) {
-        throw new CommandError(
-          `PLANT_STORE_TOKEN is ${token === undefined ? 'not set' : 'not a token'}. Set it to a token, for example with: ` +
-            'export PLANT_STORE_TOKEN=$(./plant-store token create loader)',
-        );
-      }
-      const { loadPlants } = await import('./load/load-plants.js');
-      await endIfInterrupted(streams, () =>
-        loadPlants({ file, token, callerDir, ...options }, streams),
+    .action(async (file: string) => {
+      const { withDatabase } = await import('./database.js');
+      const { loadPlants } = await import('./load-plants.js');
+      await withDatabase(streams, env, (config) =>
+        interruptible((signal) => loadPlants(config, file, callerDirOf(env), streams, signal)),
       );
     });
 
@@ -59,36 +44,12 @@ export function addPlantsCommands(
     )
     .action(async (argument: string, options: { format?: keyof typeof FORMATS }) => {
       const file = argument === '-' ? undefined : argument;
-      const format = options.format === undefined ? formatOf(file) : FORMATS[options.format];
+      const sql = options.format === undefined ? formatOf(file) : FORMATS[options.format];
+      const path = file === undefined ? undefined : resolve(callerDirOf(env), file);
       const { withExistingDatabase } = await import('./database.js');
-      const { exportPlants } = await import('./export/export-plants.js');
-      const callerDir = readCallerDir(env);
-      await endIfInterrupted(streams, () =>
-        withExistingDatabase(streams, env, (config) =>
-          exportPlants(config, { file, format, callerDir }, streams),
-        ),
+      const { exportPlants } = await import('./export-plants.js');
+      await withExistingDatabase(streams, env, (config) =>
+        interruptible((signal) => exportPlants(config, sql, path, streams, signal)),
       );
     });
-}
-
-/** Ends the process as by the signal that interrupted `command`, when it has put everything in order. */
-async function endIfInterrupted({ stderr }: Streams, command: () => Promise<void>): Promise<void> {
-  try {
-    await command();
-  } catch (error) {
-    if (!(error instanceof Interruption)) throw error;
-    stderr.write(`${error.message}\n`);
-    error.endProcess();
-  }
-}
-
-function parseUrl(text: string): URL {
-  const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new InvalidArgumentError('Use an address such as http://127.0.0.1:3000.');
-  }
-  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw new InvalidArgumentError('Use an address without user, password, query and fragment.');
-  }
-  return url;
 }

@@ -1,15 +1,14 @@
+// Understands the command line, and runs one command.
+
 import { Command, CommanderError } from 'commander';
 import { version } from '../config/version.js';
 import { CommandError } from './command-error.js';
 import { addPlantsCommands } from './plants-commands.js';
-import { writeResult, type Streams } from './streams.js';
+import { writeResult, type Streams } from './output.js';
 import { addTokenCommands } from './token-commands.js';
 
 // Nest, TypeORM and the database are imported by the commands that need them, because they take longer to load
 // than everything else that a help text or a usage error needs.
-
-/** Text that may be a token or a part of one, with or without the prefix. */
-const TOKEN_PARTS = /plantstore_\w*|[0-9A-Za-z]{20,}/gi;
 
 /**
  * Runs one command.
@@ -49,8 +48,6 @@ function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Co
     .configureOutput({
       writeOut: (text) => streams.stdout.write(text),
       writeErr: (text) => streams.stderr.write(text),
-      // Commander repeats words that it does not understand, and such a word may be a token.
-      outputError: (text, write) => write(text.replace(TOKEN_PARTS, '…')),
     })
     .exitOverride();
 
@@ -93,7 +90,7 @@ function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Co
     .description('print the OpenAPI document')
     .action(async () => {
       const { describeApp } = await import('../app.js');
-      await writeResult(streams.stdout, JSON.stringify(await describeApp(), null, 2));
+      await writeResult(streams.stdout, `${JSON.stringify(await describeApp(), null, 2)}\n`);
     });
 
   return program;

@@ -1,12 +1,13 @@
+// The commands `token create`, `list`, `revoke` and `rotate`.
+
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { DEVELOPMENT, findAccessTokens, mayContainAccessToken } from '../auth/access-token.js';
-import type { AccessTokensService, Replacement, TokenName } from '../auth/access-tokens.service.js';
+import { DEVELOPMENT } from '../auth/access-token.js';
+import type { AccessTokensService, TokenName } from '../auth/access-tokens.service.js';
 import { keepDevelopmentToken } from '../auth/development-token.js';
 import type { DatabaseConfig } from '../config/config.js';
-import { CommandError, UsageError } from './command-error.js';
+import { CommandError } from './command-error.js';
 import { describeDuration, parseDuration } from './duration.js';
-import { printNewToken } from './print-new-token.js';
-import { confirm, refuseUnreadOutput, writeResult, type Streams } from './streams.js';
+import { confirm, writeResult, type Streams } from './output.js';
 import { checkName } from './token-name.js';
 import { timeOf, tokenStatusOf, tokenTableOf } from './token-table.js';
 
@@ -41,7 +42,6 @@ export function addTokenCommands(
     )
     .action(async (name: string, options: { expires?: number }) => {
       checkName(name);
-      refuseUnreadOutput(streams.stdout);
       await withTokens(async (tokens, { isEmbedded }) => {
         if (name === DEVELOPMENT && isEmbedded === true) {
           const isLive = (await tokens.findLive(name)).length > 0;
@@ -49,10 +49,9 @@ export function addTokenCommands(
             `The token of this name is made by the service, and printed at its start. Choose another name, or ${isLive ? 'replace that token with: ./plant-store token rotate development' : 'start the service again, which makes a new one.'}`,
           );
         }
-        const { id } = (await printNewToken(streams, (show) =>
-          tokens.create(name, options.expires, show),
-        ))!;
+        const { token, id } = await tokens.create(name, options.expires);
         await logToken(streams, { name, id }, `Created the token ${name} (${id}).`);
+        await writeResult(streams.stdout, `${token}\n`);
       }, true);
     });
 
@@ -67,47 +66,29 @@ export function addTokenCommands(
           status: tokenStatusOf(token),
         }));
         const result = options.json === true ? JSON.stringify(list, null, 2) : tokenTableOf(list);
-        await writeResult(streams.stdout, result);
+        await writeResult(streams.stdout, `${result}\n`);
       }),
     );
 
   program
     .command('revoke')
     .description('revoke a token, or all tokens of a name; this cannot be undone')
-    .argument(
-      '<name|id|token...>',
-      'a name or an id from "token list", or any text with leaked tokens in it',
-    )
+    .argument('<name|id|token>', 'a name or an id from "token list", or the token itself')
     .option('--yes', 'do not ask for confirmation')
-    // A pasted curl command has options of its own.
-    .allowUnknownOption()
-    .action((words: string[], options: { yes?: boolean }) => {
-      const text = words.join(' ');
-      const leaked = findAccessTokens(text);
-      if (leaked.length === 0 && words.some((word) => word.startsWith('-'))) {
-        throw new UsageError('Unknown option. The only one is --yes.');
-      }
-      return withTokens(async (tokens) => {
-        const live =
-          leaked.length > 0 ? await tokens.findLiveByTokens(leaked) : await tokens.findLive(text);
-        if (live.length === 0) throw noLiveToken(text);
+    .action((word: string, options: { yes?: boolean }) =>
+      withTokens(async (tokens) => {
+        const live = await tokens.findLive(word);
+        if (live.length === 0) throw noLiveToken();
         if (options.yes !== true) {
           const names = live.map(({ id, name }) => `${name} (${id})`).join(', ');
           await confirm(streams, `This revokes ${names} ${SOON}, and cannot be undone.`);
         }
-        const ids = live.map(({ id }) => id);
-        await tokens.revoke(ids);
+        await tokens.revoke(live.map(({ id }) => id));
         for (const { id, name } of live) {
           await logToken(streams, { name, id }, `Revoked the token ${name} (${id}).`);
         }
-        const others = leaked.length - live.length;
-        if (others > 0) {
-          streams.stderr.write(
-            `${others} of the ${leaked.length} tokens in the text were not live.\n`,
-          );
-        }
-      });
-    });
+      }),
+    );
 
   program
     .command('rotate')
@@ -131,7 +112,6 @@ export function addTokenCommands(
     .option('--yes', 'do not ask for confirmation of a grace period below one hour')
     .action((name: string, options: { grace: number; expires?: number; yes?: boolean }) => {
       checkName(name);
-      refuseUnreadOutput(streams.stdout);
       return withTokens(async (tokens, config) => {
         const isOfService = name === DEVELOPMENT && config.isEmbedded === true;
         const noToken = () =>
@@ -139,7 +119,7 @@ export function addTokenCommands(
             ? new CommandError(
                 'There is no live token of this name. The next start of the service makes and prints one.',
               )
-            : noLiveToken(name);
+            : noLiveToken();
         if ((await tokens.findLive(name)).length === 0) throw noToken();
         if (options.grace < SAFE_GRACE_MS && options.yes !== true) {
           await confirm(
@@ -147,13 +127,7 @@ export function addTokenCommands(
             `The current tokens of this name stop working ${endOfGrace(options.grace)}. This cannot be undone.`,
           );
         }
-        let made: Replacement | undefined;
-        await printNewToken(streams, async (show) => {
-          made = await tokens.rotate(name, options.grace, options.expires, async (token, id) => {
-            await show(token, id);
-            if (isOfService) keepDevelopmentToken(config.dataDir, token);
-          });
-        });
+        const made = await tokens.rotate(name, options.grace, options.expires);
         if (made === undefined) throw noToken();
         const old = made.replaced.map(({ id, expiresAt }) =>
           options.grace === 0
@@ -162,6 +136,8 @@ export function addTokenCommands(
         );
         const message = `Rotated the token ${name}: the new one is ${made.id}.${old.join('')}`;
         await logToken(streams, { name, id: made.id }, message);
+        await writeResult(streams.stdout, `${made.token}\n`);
+        if (isOfService) keepDevelopmentToken(config.dataDir, made.token);
       });
     });
 }
@@ -172,16 +148,10 @@ async function logToken({ stderr }: Streams, token: TokenName, sentence: string)
   logCommand(stderr, { token: token.name, tokenId: token.id }, sentence);
 }
 
-/** The message does not repeat the text, which may be a part of a token: terminals keep their history. */
-function noLiveToken(text: string): CommandError {
-  let reason = 'There is no live token of this name or id.';
-  if (findAccessTokens(text).length > 0) {
-    reason = 'No token in this text is live.';
-  } else if (mayContainAccessToken(text)) {
-    reason =
-      'This is not a whole token: characters are missing or wrong. Paste all of it, or use its name or id.';
-  }
-  return new CommandError(`${reason} "./plant-store token list" shows all tokens.`);
+function noLiveToken(): CommandError {
+  return new CommandError(
+    'There is no live token of this name or id, or this token is not live. "./plant-store token list" shows all tokens.',
+  );
 }
 
 function endOfGrace(milliseconds: number): string {

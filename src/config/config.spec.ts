@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { ConfigError } from './config-error.js';
@@ -59,7 +58,6 @@ describe('readConfig', () => {
       DATABASE_BATCHES: '15',
       DATABASE_TIMEOUT_MS: '1016',
       DATABASE_START_TIMEOUT_MS: '1017',
-      WEB_CONCURRENCY: '12',
       NODE_ENV: 'production',
     };
     expect(Object.keys(env)).toEqual(Object.keys(settings.shape));
@@ -96,7 +94,6 @@ describe('readConfig', () => {
         timeout: 1016,
         startTimeout: 1017,
       },
-      workers: 12,
       isProduction: true,
     });
   });
@@ -170,11 +167,6 @@ describe('readConfig', () => {
     ['OIDC_ISSUER', 'http://localhost:80@secret.example.org'],
     ['LOG_LEVEL', 'secret'],
     ['DATABASE_TIMEOUT_MS', 'secret'],
-    ['WEB_CONCURRENCY', 'secret'],
-    ['WEB_CONCURRENCY', '0'],
-    ['WEB_CONCURRENCY', '513'],
-    ['WEB_CONCURRENCY', '2.5'],
-    ['WEB_CONCURRENCY', 'AUTO'],
   ])('refuses %s=%s, naming the variable and not the value', (name, value) => {
     const read = () => readConfig({ [name]: value });
     expect(read).toThrow(ConfigError);
@@ -264,42 +256,14 @@ describe('readConfig', () => {
     },
   );
 
-  it('has one process by default', () => {
-    expect(readConfig({}).workers).toBe(1);
-    expect(readConfig({ WEB_CONCURRENCY: '10' }).workers).toBe(10);
-    expect(readConfig({ WEB_CONCURRENCY: '512', DATABASE_POOL_SIZE: '512' }).workers).toBe(512);
-  });
-
-  it('"auto" is one worker for each core, but each has at least two connections', () => {
-    const auto = (poolSize: string) =>
-      readConfig({ WEB_CONCURRENCY: 'auto', DATABASE_POOL_SIZE: poolSize }).workers;
-    expect(auto('1000')).toBe(Math.min(availableParallelism(), 500));
-    expect(auto('2')).toBe(1);
-    expect(auto('5')).toBe(Math.min(availableParallelism(), 2));
-    expect(auto('1')).toBe(1);
-  });
-
-  it('refuses more workers than a machine can have, however many connections there are', () => {
-    const read = () => readConfig({ WEB_CONCURRENCY: '513', DATABASE_POOL_SIZE: '1000' });
-    expect(read).toThrow(/^WEB_CONCURRENCY must be auto, or a whole number from 1 to 512$/);
-  });
-
-  it('refuses more workers than connections, naming both variables', () => {
-    expect(() => readConfig({ WEB_CONCURRENCY: '11' })).toThrow(
-      /^WEB_CONCURRENCY must be at most DATABASE_POOL_SIZE$/,
-    );
-  });
-
   it.each([
     [{ DATABASE_POOL_SIZE: '-1' }, /^DATABASE_POOL_SIZE must be a whole number from 1 to 1000$/],
     [
       { HOST: 'h'.repeat(5000) },
       /^HOST must be a host name or an IP address, such as 127\.0\.0\.1, ::1 or 0\.0\.0\.0$/,
     ],
-    [{ DATABASE_POOL_SIZE: '0', WEB_CONCURRENCY: '4' }, /^DATABASE_POOL_SIZE [^;]*$/],
-    [{ WEB_CONCURRENCY: 'x' }, /^WEB_CONCURRENCY must be auto[^;]*$/],
     [{ OIDC_ISSUER: 'x' }, /^OIDC_ISSUER must be an https[^;]*$/],
-    [{ PORT: 'x', WEB_CONCURRENCY: '11' }, /^PORT [^;]*; WEB_CONCURRENCY must be at most/],
+    [{ PORT: 'x', OIDC_AUDIENCE: 'a' }, /^PORT [^;]*; OIDC_ISSUER must be set with/],
   ])('in %j, names only the variables that are wrong', (env, message) => {
     expect(() => readConfig(env)).toThrow(message);
   });

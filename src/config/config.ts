@@ -1,19 +1,9 @@
-import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigError } from './config-error.js';
 import { withPassword } from './database-url.js';
 import { loadEnvFile } from './env-file.js';
-import {
-  bytes,
-  databaseUrl,
-  host,
-  httpUrl,
-  integer,
-  issuerUrl,
-  origins,
-  workers,
-} from './parsers.js';
+import { bytes, databaseUrl, host, httpUrl, integer, issuerUrl, origins } from './parsers.js';
 import { readSecrets } from './secrets.js';
 import { problemsOfEnvironment } from './unknown-settings.js';
 
@@ -70,7 +60,6 @@ export const settings = z.object({
   DATABASE_BATCHES: integer(1, 1000).optional(),
   DATABASE_TIMEOUT_MS: integer(10, 60_000).default(1500),
   DATABASE_START_TIMEOUT_MS: integer(0, 86_400_000).default(30_000),
-  WEB_CONCURRENCY: workers.default(1),
   NODE_ENV: z.string().optional(),
 });
 
@@ -103,11 +92,6 @@ const environment = settings
   .refine(
     (env) => env.OIDC_AUDIENCE !== undefined || env.OIDC_ISSUER === undefined,
     ruleFor('OIDC_AUDIENCE', 'OIDC_ISSUER', 'must be set with OIDC_ISSUER'),
-  )
-  // A worker without a connection could store nothing.
-  .refine(
-    (env) => env.WEB_CONCURRENCY === 'auto' || env.WEB_CONCURRENCY <= env.DATABASE_POOL_SIZE,
-    ruleFor('WEB_CONCURRENCY', 'DATABASE_POOL_SIZE', 'must be at most DATABASE_POOL_SIZE'),
   )
   .transform((env) => ({
     http: {
@@ -157,12 +141,6 @@ const environment = settings
       timeout: env.DATABASE_TIMEOUT_MS,
       startTimeout: env.DATABASE_START_TIMEOUT_MS,
     },
-    /** Processes that serve requests; 1: the main process serves them itself. */
-    workers:
-      env.WEB_CONCURRENCY === 'auto'
-        ? // Each worker needs two connections: one for requests, one for tokens and readiness.
-          Math.max(1, Math.min(availableParallelism(), Math.floor(env.DATABASE_POOL_SIZE / 2)))
-        : env.WEB_CONCURRENCY,
     /**
      * Only for a warning. Nothing else may depend on it: a service that behaves in another way in production than in tests is
      * not tested.

@@ -74,13 +74,3 @@ export const databaseUrl = z
     if (problem !== undefined) context.addIssue(problem);
   })
   .transform(urlForPg);
-
-const MAX_WORKERS = 512;
-
-export const workers = z
-  .string()
-  .refine(
-    (text) => text === 'auto' || (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= MAX_WORKERS),
-    `must be auto, or a whole number from 1 to ${MAX_WORKERS}`,
-  )
-  .transform((text) => (text === 'auto' ? text : Number(text)));

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { readClientConfig } from './client-config.js';
 import { ConfigError } from './config-error.js';
 import { readConfig, SECRET_SETTINGS } from './config.js';
 
@@ -34,11 +33,10 @@ const secrets: Record<string, { value: string; read: (env: NodeJS.ProcessEnv) =>
     value: 'ab'.repeat(32),
     read: (env) => readConfig(env).auth.metricsTokenHash,
   },
-  PLANT_STORE_TOKEN: { value: 'hunter2', read: (env) => readClientConfig(env).token },
 };
 
 it('every secret setting is tested here', () => {
-  expect(Object.keys(secrets).sort()).toEqual([...SECRET_SETTINGS, 'PLANT_STORE_TOKEN'].sort());
+  expect(Object.keys(secrets).sort()).toEqual([...SECRET_SETTINGS].sort());
 });
 
 describe.each(Object.entries(secrets))('%s_FILE', (name, { value, read }) => {
@@ -116,10 +114,4 @@ it('only one newline at the end is removed', () => {
     PGPASSWORD_FILE: fileWith('t\nwo\n\n'),
   }).database;
   expect(url).toBe('postgres://me@db/plants?password=t%0Awo%0A');
-});
-
-it('the file of a token is looked for where the command was called', () => {
-  fileWith('hunter2\n');
-  const env = { PLANT_STORE_CALLER_DIR: dir, PLANT_STORE_TOKEN_FILE: 'secret' };
-  expect(readClientConfig(env).token).toBe('hunter2');
 });

@@ -65,12 +65,6 @@ it('names every wrong variable of a file', () => {
   expect(problemsOfFile('.env', ['PORTS', 'A'], SETTINGS)).toHaveLength(2);
 });
 
-it('says that a variable of the commands is not read from a file', () => {
-  expect(problemsOfFile('.env', ['PLANT_STORE_TOKEN'], SETTINGS)).toEqual([
-    'PLANT_STORE_TOKEN in .env is not read: set it in the environment of the command',
-  ]);
-});
-
 it('accepts in a file what libraries and Docker Compose read', () => {
   const compose = readFileSync('docker-compose.yml', 'utf8');
   const names = [...compose.matchAll(/\$\{(\w+)/g)].map(([, name]) => name!);
@@ -108,6 +102,8 @@ it.each([
   'PGSSLMODE',
   'PGSSLNEGOTIATION',
   'PGUSER',
+  'PLANT_STORE_TOKEN',
+  'PLANT_STORE_URL',
   'POSTGRES_PASSWORD',
   'TZ',
 ])('accepts %s in a file, for another program', (name) => {
@@ -135,6 +131,7 @@ it.each([
   'DATABASE_URL',
   'PLANT_STORE_PORT_3000_TCP_ADDR',
   'PLANT_STORE_SERVICE_HOST',
+  'PLANT_STORE_TOKEN',
   'PLANT_STORE_URL',
   'PLANT_STORE_CALLER_DIR',
   'DATABASE_SERVICE_HOST',

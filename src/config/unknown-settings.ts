@@ -61,9 +61,16 @@ export const FAMILIES: readonly Family[] = [
   },
 ];
 
+/** Variables of the samples in examples/. */
+const OF_SAMPLES = ['PLANT_STORE_TOKEN', 'PLANT_STORE_URL'];
+
+/** Heroku and other platforms set it for the number of processes. */
+const PROCESSES = 'WEB_CONCURRENCY';
+
 /** Variables of docker-compose.yml, and the time zone, which Node reads. */
 const OF_OTHERS = [
-  ...['POSTGRES_PASSWORD', 'GRAFANA_PASSWORD', 'TZ'],
+  ...['POSTGRES_PASSWORD', 'GRAFANA_PASSWORD', 'TZ', PROCESSES],
+  ...OF_SAMPLES,
   ...FAMILIES.flatMap(({ names }) => names),
 ];
 
@@ -74,15 +81,12 @@ const ONLY_IN_ADDRESS: Readonly<Record<string, string>> = {
   PGSSLKEY: 'sslkey',
 };
 
-/** Variables that commands read from the environment, and not from a file `.env`. */
-const OF_COMMANDS = ['PLANT_STORE_TOKEN', 'PLANT_STORE_TOKEN_FILE', 'PLANT_STORE_URL'];
-
 /** `./plant-store` sets it for its commands. */
 const OF_THE_LAUNCHER = ['PLANT_STORE_CALLER_DIR'];
 
 /** How the names of settings begin that no other program is likely to use. */
 const OURS =
-  /^(?:AUTH_FAILURES|BASE_URL|BODY_LIMIT|CORS_|DATABASE_|DATA_DIR|KEEP_ALIVE|LOG_LEVEL|MAX_CONNECTIONS|MAX_PENDING|METRICS_TOKEN|OIDC_|OTEL_EXPORTER_OTLP_TRACES_ENDPOINT|PLANT_STORE_|READINESS|REQUEST_TIMEOUT|SHUTDOWN|TRUSTED_PROX|WEB_CONCURRENCY)/;
+  /^(?:AUTH_FAILURES|BASE_URL|BODY_LIMIT|CORS_|DATABASE_|DATA_DIR|KEEP_ALIVE|LOG_LEVEL|MAX_CONNECTIONS|MAX_PENDING|METRICS_TOKEN|OIDC_|OTEL_EXPORTER_OTLP_TRACES_ENDPOINT|PLANT_STORE_|READINESS|REQUEST_TIMEOUT|SHUTDOWN|TRUSTED_PROX)/;
 
 /** Variables that Kubernetes and Docker set for a service with a name such as "database". */
 const OF_LINKS = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP)(?:_\w+)?)?)$/;
@@ -117,9 +121,6 @@ export function problemsOfFile(
 ): string[] {
   const unknown = names.filter((name) => !settings.includes(name) && !OF_OTHERS.includes(name));
   return unknown.map((name) => {
-    if (OF_COMMANDS.includes(name)) {
-      return `${name} in ${path} is not read: set it in the environment of the command`;
-    }
     const parameter = ONLY_IN_ADDRESS[name];
     if (parameter !== undefined) {
       return `${name} in ${path} is not read: add the parameter ${parameter} to DATABASE_URL`;
@@ -141,7 +142,7 @@ export function problemsOfEnvironment(
   names: readonly string[],
   settings: readonly string[],
 ): string[] {
-  const known = [...settings, ...OF_COMMANDS, ...OF_THE_LAUNCHER];
+  const known = [...settings, ...OF_SAMPLES, ...OF_THE_LAUNCHER];
   const unknown = names
     .filter((name) => OURS.test(name) || isMistyped(name, settings))
     .filter((name) => !OF_LINKS.test(name) && !known.includes(name))
@@ -150,6 +151,12 @@ export function problemsOfEnvironment(
   const unused = hasServer ? [] : names.filter((name) => OF_A_SERVER.includes(name));
   return [
     ...unknown,
+    ...names
+      .filter((name) => name === PROCESSES)
+      .map(
+        (name) =>
+          `The variable ${name} has no effect: the service is one process. For more, run more instances of it, as docs/scaling.md says.`,
+      ),
     ...unused.map(
       (name) =>
         `The variable ${name} has no effect without DATABASE_URL: the embedded Postgres is used`,

@@ -31,10 +31,4 @@ plant_store_database_waiting 0
 `);
   expect(busy).toContain('plant_store_database_connections{state="busy"} 3\n');
   expect(busy).toContain('plant_store_database_waiting 2\n');
-  // A worker that stops sends its metrics until its end, and an error would end it before it has sent its traces.
-  await dataSource.destroy();
-  expect(await registry.metrics()).toContain(`\
-plant_store_database_connections{state="idle"} 0
-plant_store_database_connections{state="busy"} 0
-`);
 });

@@ -85,7 +85,7 @@ function isTransientFailure(error: unknown): boolean {
 }
 
 /** The address without user, password and parameters. */
-function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string {
+export function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string {
   // Not the path of the socket: for a command it is temporary, and no longer exists when the operator looks.
   if (isEmbedded === true) return dataDir;
   const { database, user } = parse(url);

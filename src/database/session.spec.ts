@@ -9,7 +9,7 @@ import { databaseOptions } from './database-options.js';
 import { inTransaction, poolOf, runStatement } from './run-statement.js';
 import { BEGIN_SESSION, localSettingsOf } from './session.js';
 import { FIND_LIST } from './shards.js';
-import { withSnapshot } from './snapshot.js';
+import { copyOut } from './snapshot.js';
 
 const resources = useResources();
 
@@ -126,9 +126,9 @@ describe('behind a pooler', () => {
 
   it('a snapshot has our settings from its beginning', async () => {
     const server = await openScriptedPostgres(resources, pooler());
-    const ended = withSnapshot(patientConfig({ url: server.url }), 'rows', () =>
-      Promise.reject(new Error('read')),
-    );
+    const aborted = AbortSignal.abort(new Error('read'));
+    const config = patientConfig({ url: server.url });
+    const ended = copyOut(config, 'rows', 'COPY rows TO STDOUT', aborted, () => Promise.resolve());
     await expect(ended).rejects.toThrow('read');
     expect(textsOf(server)).toEqual([
       ...[BEGIN, FIND_LIST, 'COMMIT'],

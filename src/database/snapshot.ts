@@ -3,58 +3,48 @@ import { to as copyTo } from 'pg-copy-streams';
 import type { DatabaseConfig } from '../config/config.js';
 import { withConnection } from './connection.js';
 import { limited } from './limited.js';
-import { isCanceled, READ_TIMEOUT } from './postgres-errors.js';
+import { READ_TIMEOUT } from './postgres-errors.js';
 import { beginOf, type TimeLimits } from './session.js';
 import { FIND_LIST, FIND_TABLE } from './shards.js';
 
-/** The rows of a table that were committed when it was opened. Rows that are written later are not in it. */
-export interface Snapshot {
-  /**
-   * @returns the number of rows; undefined if counting takes too long
-   * @throws the error of the database
-   */
-  count(): Promise<number | undefined>;
-  /**
-   * Runs a statement `COPY … TO STDOUT`.
-   *
-   * @returns the data in the format of the statement; the database sends no more than the reader takes
-   * @throws Error when the database is silent while the reader waits
-   */
-  copy(sql: string): AsyncIterable<Buffer>;
-}
-
 /**
- * Reads a table without a limit of time, while other processes write. The waits for a lock, for the number of rows, and
- * for the next rows of a database that is silent end within `config.startTimeout`.
+ * Runs a statement `COPY … TO STDOUT` on the rows of a table that were committed when it began, while other processes write. It may
+ * take any time; but the waits for a lock, and for the next rows of a database that is silent, end within `config.startTimeout`.
  *
- * @throws the error of the connection, of the database or of `action`
+ * @param write takes the data in the format of the statement; the database sends no more than it takes
+ * @returns the number of rows
+ * @throws the error of the connection, of the database or of `write`; the reason of `signal`
  */
-export async function withSnapshot(
+export async function copyOut(
   config: DatabaseConfig,
   table: string,
-  action: (snapshot: Snapshot) => Promise<void>,
-): Promise<void> {
+  sql: string,
+  signal: AbortSignal,
+  write: (chunk: Buffer) => Promise<void>,
+): Promise<number> {
   const limit = Math.max(config.startTimeout, 2 * config.timeout);
-  const limitOfServer = Math.ceil(limit / 2);
-  const limits = { statement: 0, lock: limitOfServer };
+  const limits = { statement: 0, lock: Math.ceil(limit / 2) };
+  let rows = 0;
   await withConnection(config, limits, async (client) => {
     const run = (text: string) => client.query(limited(config.timeout, text));
     const isDistributed = await isOnSeveralServers(client, config.timeout, table);
     await run(beginOf(client, 'BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY'));
     if (isDistributed) await openOnAllServers(client, config, limits, table);
-    await action({
-      async count() {
-        await run(`SAVEPOINT before_count; SET LOCAL statement_timeout = ${limitOfServer}`);
-        const total = await countRows(client, table, limit);
-        await run('ROLLBACK TO SAVEPOINT before_count');
-        return total;
-      },
-      copy: (sql) => copy(client, sql, limit),
-    });
+    const stream = client.query(copyTo(sql));
+    // The end of the connection is also an error of a stream whose reader has gone.
+    stream.on('error', () => undefined);
+    const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+    for (;;) {
+      const next = await within(limit, chunks.next(), signal);
+      if (next.done === true) break;
+      await write(next.value);
+    }
     const { command } = await run('COMMIT');
     // The response to a COMMIT after a statement that failed.
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back');
+    rows = stream.rowCount;
   });
+  return rows;
 }
 
 /** Whether Citus distributes the rows of the table. */
@@ -98,40 +88,21 @@ async function openOnAllServers(
   });
 }
 
-async function countRows(
-  client: Client,
-  table: string,
-  limit: number,
-): Promise<number | undefined> {
-  try {
-    const { rows } = await client.query<{ count: string }>(
-      limited(limit, `SELECT count(*) AS count FROM ${table}`),
-    );
-    return Number(rows[0]!.count);
-  } catch (error) {
-    if (isCanceled(error)) return undefined;
-    throw error;
-  }
-}
-
-async function* copy(client: Client, sql: string, limit: number): AsyncGenerator<Buffer> {
-  const stream = client.query(copyTo(sql));
-  // The end of the connection is also an error of a stream whose reader has gone.
-  stream.on('error', () => undefined);
-  const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
-  for (;;) {
-    const next = await within(limit, chunks.next());
-    if (next.done === true) return;
-    yield next.value;
-  }
-}
-
-async function within<Result>(milliseconds: number, result: Promise<Result>): Promise<Result> {
-  const { promise: silence, reject } = Promise.withResolvers<never>();
+/** @throws Error when the database is silent for too long; the reason of `signal` */
+async function within<Result>(
+  milliseconds: number,
+  result: Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  const { promise: ended, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(READ_TIMEOUT)), milliseconds);
+  const abort = () => reject(signal.reason as Error);
+  if (signal.aborted) abort();
+  signal.addEventListener('abort', abort);
   try {
-    return await Promise.race([result, silence]);
+    return await Promise.race([result, ended]);
   } finally {
     clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
   }
 }

@@ -1,25 +1,21 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { prettyFactory, type PrettyOptions } from 'pino-pretty';
 import type { Config } from '../config/config.js';
-import { LogOutput, WORKER_LOG_DESCRIPTOR } from './log-output.js';
+import { LogOutput } from './log-output.js';
 
 let output: LogOutput | undefined;
 
 /** Entries that this process could not write to its log. */
 export const countLostEntries = (): number => output?.lostEntries ?? 0;
 
-/**
- * Writes JSON to standard output, one log entry a line; on a terminal, text for people.
- *
- * @param worker the number of the worker that this process is, for every log entry
- */
-export function createLogger({ level }: Config['log'], worker?: number): Logger {
-  output ??= new LogOutput(worker === undefined ? 1 : WORKER_LOG_DESCRIPTOR);
+/** Writes JSON to standard output, one log entry a line; on a terminal, text for people. */
+export function createLogger({ level }: Config['log']): Logger {
+  output ??= new LogOutput();
   const { isTTY } = process.stdout;
   return pino(
     {
       level,
-      base: worker === undefined ? null : { worker },
+      base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: isTTY ? {} : FOR_A_FILE,
     },

@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { version } from '../config/version.js';
 import { countLostEntries } from '../logging/logger.js';
 
-/** A registry with the metrics that every process has: those of Node and of its log, and the version. */
+/** A registry with the metrics of Node and of the log, and the version. */
 export function createRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -19,18 +19,7 @@ export function createRegistry(): Registry {
     name: 'plant_store_build_info',
     help: 'Always 1, with the version of the service.',
     labelNames: ['version'],
-    // The processes of one service have one version.
-    aggregator: 'first',
     registers: [registry],
   }).set({ version }, 1);
   return registry;
-}
-
-/** Every process declares this counter, even without workers, because an alert on a missing metric never fires. */
-export function workerRestarts(registry: Registry): Counter {
-  return new Counter({
-    name: 'plant_store_worker_restarts_total',
-    help: 'Workers that ended unexpectedly and were replaced.',
-    registers: [registry],
-  });
 }

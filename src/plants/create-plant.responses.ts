@@ -8,7 +8,7 @@ import { errorOf } from '../openapi/error-response.js';
 import { headers } from '../openapi/headers.js';
 import { CommonResponses } from './common.responses.js';
 import { NewPlant, Plant } from './dto/plant.js';
-import { idTaken } from './plants.service.js';
+import { idTaken } from './store-plants.js';
 
 /** The responses that the OpenAPI document declares for `POST /plants`. Their examples are made by the code that sends them. */
 export function CreatePlantResponses(): MethodDecorator {
