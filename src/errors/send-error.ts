@@ -29,11 +29,7 @@ export function sentError(response: ServerResponse): ServiceError | undefined {
   return sentErrors.get(response);
 }
 
-/**
- * Sends an error as a response. The rest of the body is read off, so that the connection can be used again. If the connection
- * closes after the response, the body is read off first: a client that still sends when it is closed may lose the response
- * (RFC 9112 section 9.6).
- */
+/** Sends an error as a response, at once. The rest of the body is read off, so that the connection can be used again. */
 export function sendError(
   request: IncomingMessage,
   response: ServerResponse,
@@ -41,22 +37,31 @@ export function sendError(
 ): void {
   // Node reads off a body that nobody has begun to read; this is for one that was read in part.
   request.resume();
-  if (request.complete || !closesAfter(response)) sendErrorNow(response, error);
-  else request.once('end', () => sendErrorNow(response, error));
+  const closes = closesAfter(response);
+  const isWritten = writeError(response, error);
+  if (!isWritten || request.complete || !closes) response.end();
+  // Node closes the connection when the response ends, and a client that still sends then may lose it (RFC 9112 section 9.6).
+  else request.once('end', () => response.end());
 }
 
-/** A client with an Expect may wait for this response before it sends its body. */
-function closesAfter(response: ServerResponse): boolean {
-  if (response.req.headers.expect !== undefined) return false;
-  return !response.shouldKeepAlive || response.getHeader('Connection') === 'close';
-}
-
-/** Sends an error as a response, also if its request has not arrived yet. */
+/** Sends an error as a response, also if its request will never arrive. */
 export function sendErrorNow(response: ServerResponse, error: ServiceError): void {
+  writeError(response, error);
+  response.end();
+}
+
+/** Whether Node closes the connection after the response, as it does after an Expect that got no 100 Continue. */
+function closesAfter(response: ServerResponse): boolean {
+  const isExpected = response.req.headers.expect !== undefined;
+  return isExpected || !response.shouldKeepAlive || response.getHeader('Connection') === 'close';
+}
+
+/** @returns false if the response has begun already, so that the error cannot be sent */
+function writeError(response: ServerResponse, error: ServiceError): boolean {
   if (response.headersSent || response.destroyed) {
-    // The response has begun: closing the connection shows the client that it is incomplete.
+    // Closing the connection shows the client that the response is incomplete.
     response.destroy();
-    return;
+    return false;
   }
   sentErrors.set(response, error);
   for (const [name, value] of Object.entries({ ...HEADERS_OF[error.code], ...error.headers })) {
@@ -67,7 +72,8 @@ export function sendErrorNow(response: ServerResponse, error: ServiceError): voi
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
   response.setHeader('Content-Length', Buffer.byteLength(body));
   // Node leaves it out in the response to HEAD.
-  response.end(body);
+  response.write(body);
+  return true;
 }
 
 /** @returns the JSON of the schema `Error` */

@@ -36,9 +36,14 @@ export class LifecycleService {
     }
     let responses = this.responses.get(socket);
     if (responses === undefined) {
-      responses = [];
-      this.responses.set(socket, responses);
-      whenClosed(socket, () => this.responses.delete(socket));
+      const opened: ServerResponse[] = [];
+      responses = opened;
+      this.responses.set(socket, opened);
+      whenClosed(socket, () => {
+        this.responses.delete(socket);
+        // After CONNECT, Node does not close the responses that wait behind the first one.
+        for (const waiting of opened) waiting.destroy();
+      });
     }
     // Node sends and closes them in order.
     while (responses[0]?.closed === true) responses.shift();

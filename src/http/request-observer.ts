@@ -31,8 +31,8 @@ const WELL_FORMED_ID = /^[\w.:-]{1,128}$/;
 export class RequestObserver {
   private readonly durations: Histogram<'route' | 'method' | 'status'>;
   private readonly drops: Counter;
-  /** The route whose last request could not use the database. */
-  private unavailableRoute: string | undefined;
+  /** The routes of which a request could not use the database, since one of them could. */
+  private readonly unavailableRoutes = new Set<string>();
 
   constructor(
     @Inject(PINO_LOGGER) private readonly logger: Logger,
@@ -117,7 +117,7 @@ export class RequestObserver {
       case ErrorCode.issuerUnavailable:
         // The messages alone: a stack in each entry of an outage would fill the disk.
         this.logger.error({ ...entry, cause: reasonOf(error) }, 'request');
-        if (error.code === ErrorCode.databaseUnavailable) this.unavailableRoute = entry.route;
+        if (error.code === ErrorCode.databaseUnavailable) this.unavailableRoutes.add(entry.route);
         break;
       case ErrorCode.overloaded:
         this.logger.warn(entry, 'request');
@@ -127,8 +127,8 @@ export class RequestObserver {
         break;
       default:
         this.logger.info(entry, 'request');
-        if (entry.route === this.unavailableRoute && entry.status === 200) {
-          this.unavailableRoute = undefined;
+        if (entry.status === 200 && this.unavailableRoutes.has(entry.route)) {
+          this.unavailableRoutes.clear();
           this.logger.info('The database is available again.');
         }
     }

@@ -37,7 +37,9 @@ export function serveRequests(
     // The last response was sent already, or the client has gone. Node reports each further packet of a client as an error, too.
     if (!socket.writable || refused.has(socket)) return;
     refused.add(socket);
-    refuse(socket, lifecycle.latestOf(socket), errorOf(cause), observer);
+    // The client has closed its side in the middle of a request: it has given up.
+    if (cause.code === 'HPE_INVALID_EOF_STATE') socket.destroy();
+    else refuse(socket, lifecycle.latestOf(socket), errorOf(cause), observer);
   });
   server.on('drop', observer.countDrop);
 }
@@ -59,6 +61,8 @@ function refuse(
   } else if (latest.req.complete || latest.headersSent) {
     // The latest request is complete, or has its response although its body is broken. All open responses are sent first.
     if (!latest.headersSent) latest.setHeader('Connection', 'close');
+    // It may wait for the end of its body: see send-error.ts.
+    else latest.end();
     whenClosed(latest, () => socket.destroySoon());
   } else {
     // The error is in the body of this request.
@@ -90,6 +94,7 @@ function rawResponse(error: ServiceError, requestId: string): string {
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
+    `Date: ${new Date().toUTCString()}`,
     `X-Request-Id: ${requestId}`,
     'X-Content-Type-Options: nosniff',
     'Connection: close',

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
@@ -40,8 +41,10 @@ export function serveDocument(
   for (const [path, folder, file] of FILES) {
     // Read once: a file that is opened for each response takes a descriptor for as long as its client does not read.
     const content = readFileSync(join(folder, file));
+    const etag = `"${hash('sha1', content)}"`;
     express.get(path, (_request: Request, response: Response) => {
-      response.type(extname(file)).set('Cache-Control', `public, max-age=${MAX_AGE_SECONDS}`);
+      response.type(extname(file)).set('ETag', etag);
+      response.set('Cache-Control', `public, max-age=${MAX_AGE_SECONDS}`);
       response.send(content);
     });
   }

@@ -69,18 +69,34 @@ describe('a client that gives up', () => {
     },
   );
 
-  it.each([
+  const BODIES: [string, string][] = [
     ['Content-Length: 22', '{"id":-2,"name":"a"'],
     [CHUNKED, chunked(['{"id":-2,"name":"a"}'])],
-  ])('in a body with %s is counted as 499, and its plant is not stored', async (line, part) => {
-    const [gone, failed] = [await counted(service, 499), await counted(service, 500)];
+  ];
+  it.each(WAYS.flatMap(([way, leave]) => BODIES.map((body) => [way, ...body, leave] as const)))(
+    'and %s in a body with %s is counted as 499, and its plant is not stored',
+    async (_way, line, part, leave) => {
+      const [gone, failed] = [await counted(service, 499), await counted(service, 500)];
+      const socket = await openConnection(service.port);
+      socket.write(plantHead(service.token, ['Content-Type: application/json', line]) + part);
+      await until(async () => (await pending(service)) === 1);
+      leave(socket);
+      await until(async () => (await counted(service, 499)) === gone + 1);
+      expect(await counted(service, 500)).toBe(failed);
+      await untilIdle(service.app);
+      expect(await service.storedPlants()).not.toContainEqual(
+        expect.objectContaining({ id: '-2' }),
+      );
+    },
+  );
+
+  it('and asks for a tunnel behind its plants gives back all of their places', async () => {
+    service.proxy.freeze();
     const socket = await openConnection(service.port);
-    socket.write(plantHead(service.token, ['Content-Type: application/json', line]) + part);
-    await until(async () => (await pending(service)) === 1);
-    socket.resetAndDestroy();
-    await until(async () => (await counted(service, 499)) === gone + 1);
-    expect(await counted(service, 500)).toBe(failed);
-    await untilIdle(service.app);
-    expect(await service.storedPlants()).not.toContainEqual(expect.objectContaining({ id: '-2' }));
+    const plants = [-3, -4].map((id) => plantRequest(service.token, `{"id":${id},"name":"a"}`));
+    socket.write(plants.join(''));
+    await until(async () => (await pending(service)) === 2);
+    socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+    await until(async () => (await pending(service)) === 0);
   });
 });

@@ -145,18 +145,14 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
     expect((await service.request('/health/live')).status).toBe(200);
   });
 
-  it.each([
-    ['whose chunks are broken', [CHUNKED], 'zz\r\n', false],
-    ['whose body ends too early', ['Content-Length: 30'], '{"id":', true],
-  ])(
+  it.each([['whose chunks are broken', [CHUNKED], 'zz\r\n']])(
     'a request %s does not replace the responses to the requests before it',
-    async (_how, headers, part, ends) => {
+    async (_how, headers, part) => {
       const body = '{"id":11,"name":"a"}';
       const plant = head([`Content-Length: ${body.length}`]) + body;
       for (let before = 0; before <= 2; before++) {
         const socket = await openConnection(service.port);
         socket.write(plant.repeat(before) + head(headers) + part);
-        if (ends) socket.end();
         const responses = await readResponses(socket);
         expect(responses.map(({ status }) => status)).toEqual([
           ...Array<number>(before).fill(200),
