@@ -1,7 +1,7 @@
 /** The direction of imports, as docs/architecture.md draws it. */
 const modules = 'plants|auth|health|metrics';
 
-const entryPoints = '^src/(main|cli|cluster/worker)\\.ts$';
+const entryPoints = '^src/(main|cli)\\.ts$';
 
 const programs = `${entryPoints}|^src/database/data-source\\.ts$`;
 
@@ -42,8 +42,8 @@ module.exports = {
     {
       name: 'folders-do-not-know-what-starts-and-stops-the-app',
       severity: 'error',
-      from: { path: '^src/[^/]+/', pathNot: '^src/(cli|cluster)/' },
-      to: { path: '^src/(cli|cluster)/|^src/(start|shutdown|start-errors)\\.ts$' },
+      from: { path: '^src/[^/]+/', pathNot: '^src/cli/' },
+      to: { path: '^src/cli/|^src/(start|shutdown|start-errors)\\.ts$' },
     },
     {
       name: 'the-service-does-not-know-the-commands',
@@ -78,7 +78,7 @@ module.exports = {
       from: {
         path: '^src/',
         pathNot:
-          '^src/(start|app|app\\.module|app\\.spec|auth/with-access-tokens\\.spec)\\.ts$|^src/(cli|cluster)/',
+          '^src/(start|app|app\\.module|app\\.spec|auth/with-access-tokens\\.spec)\\.ts$|^src/cli/',
       },
       to: { path: '^src/(app|app\\.module|auth/with-access-tokens)\\.ts$' },
     },
@@ -115,10 +115,10 @@ module.exports = {
     {
       name: 'benchmark-measures-from-outside',
       comment:
-        'It starts what was built, as an operator does; it shares the Postgres server of the tests and the table of the commands.',
+        'It starts what was built, as an operator does; it shares the Postgres server and the charts of the tests.',
       severity: 'error',
       from: { path: '^bench/' },
-      to: { path: '^(src|test)/', pathNot: '^test/setup/|^src/cli/table\\.ts$' },
+      to: { path: '^(src|test)/', pathNot: '^test/setup/' },
     },
     {
       name: 'no-development-dependency-in-the-product',

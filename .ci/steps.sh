@@ -83,7 +83,7 @@ lint_document() {
 
 lint_scripts() {
   black --check --quiet examples
-  shellcheck .ci/run .ci/*.sh .ci/image-tags plant-store src/database/embedded/*.sh deploy/kubernetes/migrate \
+  shellcheck .ci/run .ci/*.sh .ci/image-tags plant-store src/database/embedded/*.sh \
     deploy/proxy/start bench/run test/run test/*/run test/containers/*.sh examples/*.sh
 }
 
@@ -98,10 +98,10 @@ check_deployment() {
 }
 
 check_systemd() {
-  # The paths of a unit must exist.
-  sed "s#/opt/plant-store#$PWD#" deploy/systemd/plant-store.service > "$work/plant-store.service"
-  systemd-analyze verify "$work/plant-store.service"
-  systemd-analyze security --offline=true --threshold=20 --no-pager "$work/plant-store.service" | tail -n 1
+  # An instance of the template. The paths of a unit must exist.
+  sed "s#/opt/plant-store#$PWD#" deploy/systemd/plant-store@.service > "$work/plant-store@3001.service"
+  systemd-analyze verify "$work/plant-store@3001.service"
+  systemd-analyze security --offline=true --threshold=20 --no-pager "$work/plant-store@3001.service" | tail -n 1
 }
 
 # tests COMMAND…: counts the tests, and the lines that they and every process that they start run.

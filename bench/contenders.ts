@@ -1,182 +1,123 @@
 import { execFile } from 'node:child_process';
-import { randomInt } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { findFreePorts } from '../test/setup/process/ports.js';
-import type { Load, LoadGenerator, LoadResult, Target } from './load.js';
-import { runPgbench } from './pgbench.js';
-import type { BenchDatabase, BenchServer } from './postgres.js';
-import { startServerProcess, type ServerProcess } from './processes.js';
+import {
+  findInstalledPostgres,
+  startPostgresServer,
+} from '../test/setup/database/postgres-server.js';
+import { queryOnce } from '../test/setup/database/query-once.js';
 import { ROOT } from '../test/setup/process/command.js';
-import { versionOf } from './repository.js';
-import { LABELS, type ContenderName } from './results.js';
+import { findFreePorts } from '../test/setup/process/ports.js';
+import { startProgram } from '../test/setup/process/program.js';
 
-const exec = promisify(execFile);
+const START_TIMEOUT_MS = 30_000;
 
-/** A program that stores plants, or the echo, which only responds as if it did. */
+interface Kind {
+  readonly name: string;
+  /** The file in `peers`; undefined for the service. */
+  readonly peer?: string;
+}
+
+/** The first is compared with the others. */
+export const CONTENDERS: readonly Kind[] = [
+  { name: 'Plant Store' },
+  { name: 'Fastify + pg', peer: 'fastify' },
+  { name: 'Express + pg', peer: 'express' },
+  { name: 'NestJS + TypeORM save()', peer: 'nest-typeorm' },
+  { name: 'node:http echo, no database', peer: 'echo' },
+];
+
+/** @returns the address of the server in DATABASE_URL, or of one that is started and writes each commit to disk */
+export async function openServer(started: AsyncDisposableStack): Promise<string> {
+  const { DATABASE_URL } = process.env;
+  if (DATABASE_URL !== undefined) return DATABASE_URL;
+  // Without Debian's Postgres, the one that npm installs for the service is started.
+  const programs = await findInstalledPostgres().catch(() => undefined);
+  const server = await startPostgresServer({
+    ...(programs !== undefined && { programs }),
+    // By default, a checkpoint would fall into some rounds and not into others.
+    settings: { max_wal_size: '8GB', checkpoint_timeout: '1h' },
+  });
+  started.defer(() => server.close());
+  return server.url;
+}
+
+/** A program that responds to plants. */
 export interface Contender {
-  readonly name: ContenderName;
-  /** The address for requests; undefined for Postgres itself. */
-  readonly target?: Target;
-  /** undefined for the echo. */
-  readonly database?: BenchDatabase;
-  /** undefined for Postgres itself. */
-  readonly process?: ServerProcess;
-  /** Puts the contender under load. */
-  run(load: Load): Promise<LoadResult>;
-  close(): Promise<void>;
+  readonly name: string;
+  readonly pid: number;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The address of the database of its own; undefined if it stores nothing. */
+  readonly database: string | undefined;
+  readonly logFile: string;
 }
 
-/** Settings of the service that differ from production. */
-const OUR_SETTINGS: Partial<Record<ContenderName, Record<string, string>>> = {
-  ours: {},
-  unbatched: { DATABASE_BATCH_SIZE: '1' },
-  oursInFour: { WEB_CONCURRENCY: '4' },
-  oursOnFull: {},
-  oursOnShards: {},
-};
-
-const PEERS: Partial<Record<ContenderName, string>> = {
-  fastify: 'fastify',
-  express: 'express',
-  nest: 'nest-typeorm',
-  echo: 'echo',
-};
-
-/** @returns the versions of the packages that the contenders use */
-export function contenderVersions(): Record<string, string> {
-  const packages = ['fastify', 'express', '@nestjs/core', 'typeorm', 'pg'];
-  return Object.fromEntries(packages.map((name) => [name, versionOf(name)]));
-}
-
-/** The server, the load generator and the folder that all contenders share. */
-export interface MeasuringContext {
-  readonly server: BenchServer;
-  readonly generator: LoadGenerator;
-  /** The folder for logs. */
-  readonly folder: string;
-  readonly signal: AbortSignal;
-}
-
-/**
- * Starts a contender on a database of its own, and checks that it stores plants.
- *
- * @throws Error when it does not start, or does not store a plant
- */
+/** @throws Error with the end of its log when it does not start */
 export async function startContender(
-  name: ContenderName,
-  context: MeasuringContext,
+  { name, peer }: Kind,
+  server: string,
+  started: AsyncDisposableStack,
+  signal: AbortSignal,
 ): Promise<Contender> {
-  const { server } = context;
-  const database = name === 'echo' ? undefined : await server.createDatabase();
-  try {
-    if (name === 'postgres') await database!.createTable();
-    if (name === 'postgres' || name === 'citus') return postgresItself(name, database!);
-    const settings = OUR_SETTINGS[name];
-    const contender =
-      settings === undefined
-        ? await startPeer(name, database, context)
-        : await startOurs(name, settings, database!, context);
-    await check(contender).catch(async (error: unknown) => {
-      await contender.process!.stop();
-      throw error;
-    });
-    return contender;
-  } catch (error) {
-    await database?.drop();
-    throw error;
-  }
-}
-
-function postgresItself(name: 'postgres' | 'citus', database: BenchDatabase): Contender {
-  return {
-    name,
-    database,
-    run: (load) => runPgbench(database.url, load),
-    close: () => database.drop(),
-  };
-}
-
-async function startOurs(
-  name: ContenderName,
-  settings: Record<string, string>,
-  database: BenchDatabase,
-  context: MeasuringContext,
-): Promise<Contender> {
-  const env = { DATABASE_URL: database.url, NODE_ENV: 'production' };
-  // The command also makes the table.
-  const run = (...command: string[]) =>
-    exec(process.execPath, ['dist/cli.js', ...command], {
-      cwd: ROOT,
-      env: { PATH: process.env['PATH'], ...env },
-      signal: context.signal,
-    });
-  const { stdout } = await run('token', 'create', 'bench');
-  if (name === 'oursOnShards') await run('migrate', '--distribute');
-  return startHttp(
-    name,
-    [join(ROOT, 'plant-store'), 'start'],
-    { ...env, ...settings },
-    { token: stdout.trim() },
-    database,
-    context,
-  );
-}
-
-async function startPeer(
-  name: ContenderName,
-  database: BenchDatabase | undefined,
-  context: MeasuringContext,
-): Promise<Contender> {
-  await database?.createTable();
-  const script = join(import.meta.dirname, 'peers', `${PEERS[name]}.js`);
-  const env: Record<string, string> = { NODE_ENV: 'production' };
-  if (database !== undefined) env['DATABASE_URL'] = database.url;
-  return startHttp(name, [process.execPath, script], env, {}, database, context);
-}
-
-async function startHttp(
-  name: ContenderName,
-  command: readonly string[],
-  env: Record<string, string>,
-  credentials: Pick<Target, 'token'>,
-  database: BenchDatabase | undefined,
-  { generator, folder, signal }: MeasuringContext,
-): Promise<Contender> {
+  signal.throwIfAborted();
   const [port] = (await findFreePorts(1)) as [number];
-  const target = { url: `http://127.0.0.1:${port}`, ...credentials };
-  const server = await startServerProcess(
-    command,
-    { ...env, HOST: '127.0.0.1', PORT: String(port) },
-    port,
-    join(folder, `${name}.log`),
-    signal,
-  );
-  return {
-    name,
-    target,
-    ...(database === undefined ? {} : { database }),
-    process: server,
-    run: (load) => generator.run(target, load),
-    async close() {
-      await server.stop();
-      await database?.drop();
-    },
+  const url = `http://127.0.0.1:${port}/plants`;
+  const headers: Record<string, string> = { 'content-type': 'application/json' };
+  const database = peer === 'echo' ? undefined : await createDatabase(server, started);
+  const env = {
+    NODE_ENV: 'production',
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    ...(database !== undefined && { DATABASE_URL: database }),
   };
+
+  let command = [join(ROOT, 'plant-store'), 'start'];
+  if (peer === undefined) {
+    // This command also makes the tables.
+    const { stdout } = await promisify(execFile)(command[0]!, ['token', 'create', 'bench'], {
+      env: { PATH: process.env['PATH'], ...env },
+      signal,
+    });
+    headers['authorization'] = `Bearer ${stdout.trim()}`;
+  } else {
+    command = [process.execPath, join(import.meta.dirname, `peers/${peer}.js`)];
+    const columns = 'id bigint PRIMARY KEY, name text NOT NULL, tag text';
+    if (database !== undefined) await queryOnce(database, `CREATE TABLE plants (${columns})`);
+  }
+
+  const folder = await mkdtemp(join(tmpdir(), 'plant-store-bench-'));
+  started.defer(() => rm(folder, { recursive: true }));
+  const logFile = join(folder, 'log');
+  const program = await startProgram(command, logFile, { env, cwd: ROOT });
+  started.defer(() => program.stop());
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  // Any response will do: that they store plants, the first round shows.
+  while (!(await fetch(url, { method: 'HEAD', signal }).catch(() => undefined))) {
+    signal.throwIfAborted();
+    if (program.hasEnded() || performance.now() > deadline) {
+      throw new Error(`${name} did not start.\n${await endOf(logFile)}`);
+    }
+    await delay(50);
+  }
+  return { name, pid: program.pid, url, headers, database, logFile };
 }
 
-/** A contender that fails responds fast: only one that really stores a plant may be measured. */
-async function check({ name, target, database }: Contender): Promise<void> {
-  const plant = { id: randomInt(2 ** 48 - 1), name: 'Equisetum fluviatile', tag: 'Equisetum' };
-  const headers: Record<string, string> = { 'content-type': 'application/json' };
-  if (target!.token !== undefined) headers['authorization'] = `Bearer ${target!.token}`;
-  const body = JSON.stringify(plant);
-  const response = await fetch(`${target!.url}/plants`, { method: 'POST', headers, body });
-  const text = await response.text();
-  if (!response.ok || !text.includes(plant.name)) {
-    throw new Error(`${LABELS[name]} responded to a plant with ${response.status}: ${text}`);
-  }
-  if (database !== undefined && !(await database.hasPlant(plant.id))) {
-    throw new Error(`${LABELS[name]} responded with ${response.status}, but stored nothing.`);
-  }
+async function createDatabase(server: string, started: AsyncDisposableStack): Promise<string> {
+  const name = `plant_store_bench_${randomBytes(6).toString('hex')}`;
+  await queryOnce(server, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`);
+  started.defer(async () => {
+    await queryOnce(server, `DROP DATABASE ${name} WITH (FORCE)`);
+  });
+  const url = new URL(server);
+  url.pathname = name;
+  return url.href;
+}
+
+export async function endOf(logFile: string): Promise<string> {
+  return (await readFile(logFile, 'utf8')).trim().split('\n').slice(-10).join('\n');
 }

@@ -1,137 +1,115 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
-import { tableOf } from '../src/cli/table.js';
-import { contenderVersions } from './contenders.js';
-import type { LoadGenerator } from './load.js';
-import type { Plan } from './measure.js';
-import type { BenchServer } from './postgres.js';
-import { currentCommit } from './repository.js';
-import { LABELS, type Part, type Ratio, type Round, type Summary } from './results.js';
+import { svgDocument, svgText } from '../test/setup/chart/svg.js';
+import { queryOnce } from '../test/setup/database/query-once.js';
+import { ROOT } from '../test/setup/process/command.js';
+import type { Round } from './round.js';
 
-/** The commit, the machine and the programs of a run. */
-interface Environment {
-  readonly commit: string;
-  readonly node: string;
-  readonly system: string;
-  readonly processor: string;
-  /** Cores that this process may use, which may be fewer than the machine has. */
-  readonly cores: number;
-  readonly coresOfMachine: number;
-  readonly memoryBytes: number;
-  readonly postgres: {
-    readonly version: string;
-    readonly settings: Readonly<Record<string, string>>;
-  };
-  readonly generator: { readonly name: string; readonly version: string };
-  readonly packages: Readonly<Record<string, string>>;
+/** Medians over the rounds of one contender. */
+interface Summary {
+  readonly name: string;
+  readonly perSecond: number;
+  /** The speed of the slowest and of the fastest round. */
+  readonly range: readonly [number, number];
+  /** How many times as fast the first contender is. */
+  readonly ratio: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly processorTime: number;
 }
 
-/** A run with all its results, as the JSON file has it. */
-export interface Report {
-  readonly startedAt: string;
-  readonly plan: Plan;
-  readonly environment: Environment;
-  readonly ratios: readonly Ratio[];
-  readonly summaries: readonly Summary[];
-  readonly problems: readonly string[];
-  readonly rounds: readonly Round[];
+export function summarize(rounds: readonly Round[]): Summary[] {
+  const groups = Map.groupBy(rounds, ({ name }) => name);
+  const summaries = [...groups].map(([name, group]) => {
+    const medianOf = (key: 'perSecond' | 'p50' | 'p99' | 'processorTime') =>
+      median(group.map((round) => round[key]));
+    const speeds = group.map(({ perSecond }) => perSecond);
+    return {
+      name,
+      perSecond: medianOf('perSecond'),
+      range: [Math.min(...speeds), Math.max(...speeds)] as const,
+      p50: medianOf('p50'),
+      p99: medianOf('p99'),
+      processorTime: medianOf('processorTime'),
+    };
+  });
+  const first = summaries[0]!.perSecond;
+  return summaries.map((summary) => ({ ...summary, ratio: first / summary.perSecond }));
 }
 
-const PART_TITLES: Record<Part, string> = {
-  speed: 'One process, at full speed',
-  lone: 'One connection',
-  rates: 'Fixed rates',
-  processes: 'Four processes',
-  table: 'Full table',
-  memory: 'Memory',
-  shards: 'On Citus, a coordinator and two workers',
-};
-
-export function describeEnvironment(server: BenchServer, generator: LoadGenerator): Environment {
-  const { version, settings } = server;
-  return {
-    commit: currentCommit(),
-    node: process.version,
-    system: `${type()} ${release()}`,
-    processor: cpus()[0]?.model ?? 'unknown',
-    cores: availableParallelism(),
-    coresOfMachine: cpus().length,
-    memoryBytes: totalmem(),
-    postgres: { version, settings },
-    generator: { name: generator.name, version: generator.version },
-    packages: contenderVersions(),
-  };
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  return (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle)]!) / 2;
 }
 
-/** @returns the report for a terminal */
-export function formatReport(report: Report): string {
-  return [
-    formatSummaries(report),
-    'Ratios',
-    formatRatios(report.ratios),
-    formatEnvironment(report.environment),
-    ...report.problems.map((problem) => `Failed: ${problem}`),
-  ].join('\n\n');
+/** @returns a table in Markdown */
+export function formatTable(summaries: readonly Summary[], head: string): string {
+  const titles = ['plants a second', 'slowest to fastest', 'ours is', 'p50', 'p99'];
+  const rows = [[head, ...titles, 'processor time a request']];
+  for (const { name, perSecond, range, ratio, p50, p99, processorTime } of summaries) {
+    const speed = [whole(perSecond), range.map(whole).join(' to '), `× ${ratio.toFixed(2)}`];
+    const times = [milliseconds(p50), milliseconds(p99), `${whole(processorTime)} µs`];
+    rows.push([name, ...speed, ...times]);
+  }
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const rule = widths.map((width, column) => (column === 0 ? '-' : ':').padStart(width, '-'));
+  const pad = (cell: string, column: number) =>
+    column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!);
+  return [rows[0]!, rule, ...rows.slice(1)]
+    .map((row) => `| ${row.map(pad).join(' | ')} |`)
+    .join('\n');
 }
 
-function formatEnvironment(environment: Environment): string {
-  const { postgres, generator, packages } = environment;
-  const pairs = (values: Readonly<Record<string, string>>) =>
-    Object.entries(values)
-      .map(([name, value]) => `${name} ${value}`)
-      .join(', ');
-  return `Commit ${environment.commit}, Node ${environment.node}, ${pairs(packages)}
-Postgres ${postgres.version}: ${pairs(postgres.settings)}
-${generator.name} ${generator.version}; ${environment.system}, ${environment.processor}, ${environment.cores} of ${environment.coresOfMachine} cores, ${Math.round(environment.memoryBytes / 1024 ** 3)} GiB`;
+function whole(value: number): string {
+  return Math.round(value).toLocaleString('en');
 }
 
-function formatSummaries({ summaries }: Report): string {
-  const parts = Map.groupBy(
-    summaries.filter(({ part }) => part !== 'memory'),
-    ({ part }) => part,
+function milliseconds(value: number): string {
+  return `${value >= 100 ? Math.round(value) : value.toPrecision(3)} ms`;
+}
+
+/** @returns a bar for each contender, as an SVG document */
+export function drawChart(summaries: readonly Summary[], captions: readonly string[]): string {
+  const fastest = Math.max(...summaries.map(({ perSecond }) => perSecond));
+  const title = 'Plants a second, and their latency';
+  const body = [svgText(24, 38, title, 'font-weight="600" font-size="16"')];
+  let top = 54;
+  for (const { name, perSecond, p50, p99 } of summaries) {
+    const width = Math.round((perSecond / fastest) * 340);
+    const color = name === summaries[0]!.name ? '#2f9e5b' : '#8a93a6';
+    const figures = `${whole(perSecond)}/s, p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}`;
+    body.push(
+      svgText(230, top + 16, name, 'text-anchor="end"'),
+      `<rect x="240" y="${top}" width="${width}" height="22" rx="3" fill="${color}"/>`,
+      svgText(248 + width, top + 16, figures),
+    );
+    top += 36;
+  }
+  for (const caption of captions) body.push(svgText(24, (top += 18), caption, 'font-size="11"'));
+  return svgDocument(880, top + 24, title, body.join('\n'));
+}
+
+/** @returns two lines that name the programs and the machine */
+export async function describeEnvironment(server: string): Promise<string[]> {
+  const packages = ['fastify', 'express', '@nestjs/core', 'typeorm', 'pg', 'autocannon'];
+  const versions = packages.map((name) => {
+    const text = readFileSync(findPackageJSON(name, import.meta.url)!, 'utf8');
+    return `${name} ${(JSON.parse(text) as { version: string }).version}`;
+  });
+  const git = ['describe', '--always', '--dirty= with changes', '--exclude=*'];
+  const { stdout } = spawnSync('git', git, { cwd: ROOT, encoding: 'utf8' });
+  const [postgres] = await queryOnce<Record<'version' | 'fsync' | 'commit', string>>(
+    server,
+    `SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
+            current_setting('synchronous_commit') AS commit`,
   );
-  return [...parts]
-    .map(([part, group]) => {
-      const ours = group[0]!;
-      const header = ['', 'requests/s', 'ours is', 'p50 ms', 'p99 ms', 'CPU µs/request'];
-      const rows = group.map((summary) => [
-        nameOf(summary),
-        Math.round(summary.throughput).toLocaleString('en') +
-          (summary.isReached === false ? ' (too few)' : ''),
-        part === 'rates' || summary === ours
-          ? ''
-          : `× ${digits(ours.throughput / summary.throughput)}`,
-        digits(summary.p50),
-        digits(summary.p99),
-        summary.cpuMicrosecondsPerRequest === undefined
-          ? '–'
-          : String(Math.round(summary.cpuMicrosecondsPerRequest)),
-      ]);
-      return `${PART_TITLES[part]}: ${ours.connections} ${ours.connections === 1 ? 'connection' : 'connections'}, medians of ${ours.rounds} rounds\n${tableOf([header, ...rows], 'end')}`;
-    })
-    .join('\n\n');
-}
-
-function nameOf({ contender, rate }: Summary): string {
-  const label = LABELS[contender];
-  return rate === undefined ? label : `${label} at ${rate.toLocaleString('en')}/s`;
-}
-
-function formatRatios(ratios: readonly Ratio[]): string {
-  const rows = ratios.map(({ row, description, value, target, isMet }) => [
-    description,
-    row,
-    value === undefined ? 'not measured' : digits(value),
-    target === undefined
-      ? ''
-      : (target.atLeast === undefined ? `≤ ${target.atMost}` : `≥ ${target.atLeast}`) +
-        (target.aim === undefined ? '' : `, aim ${target.aim}`),
-    isMet === undefined ? '' : isMet ? 'met' : 'MISSED',
-  ]);
-  return tableOf([['', 'row', 'measured', 'target', ''], ...rows], 'end');
-}
-
-/** @returns three significant digits, enough for a ratio and for milliseconds */
-function digits(value: number | undefined): string {
-  if (value === undefined) return '–';
-  return value >= 100 ? String(Math.round(value)) : value.toPrecision(3);
+  const { version, fsync, commit } = postgres!;
+  const memory = Math.round(totalmem() / 1024 ** 3);
+  return [
+    `Commit ${stdout?.trim() || 'unknown'}, Node ${process.versions.node}, ${versions.join(', ')}`,
+    `Postgres ${version}, fsync ${fsync}, synchronous_commit ${commit}; ${type()} ${release()}, ${availableParallelism()} cores, ${cpus()[0]!.model}, ${memory} GiB`,
+  ];
 }

@@ -6,7 +6,7 @@ const rootDir = dirname(import.meta.dirname);
 /** What all projects have in common. */
 const common = {
   rootDir,
-  roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/bench'],
+  roots: ['<rootDir>/src', '<rootDir>/test'],
   // A mutation run that fails leaves its copies of the tests there.
   testPathIgnorePatterns: ['<rootDir>/test/mutation/sandbox/'],
   testEnvironment: '<rootDir>/test/setup/jest/environment.js',
