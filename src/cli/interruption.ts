@@ -27,6 +27,7 @@ export async function interruptible(work: (signal: AbortSignal) => Promise<void>
   try {
     await work(controller.signal);
   } finally {
-    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
+    // After a signal, the command ends: the signal that comes again must not end it before the message is written.
+    if (!controller.signal.aborted) process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
   }
 }

@@ -82,6 +82,7 @@ export async function loadPlants(
         for await (const chunk of chunksOf(readPlantLines(addAbortSignal(signal, input), path))) {
           // The next chunk is read while one is stored.
           await storing;
+          signal.throwIfAborted();
           storing = store(repository, chunk);
           storing.catch(() => undefined);
         }
@@ -91,7 +92,8 @@ export async function loadPlants(
     });
   } catch (error) {
     const reason = signal.aborted ? (signal.reason as CommandError) : await commandErrorOf(error);
-    if (done.line > 0)
+    // Without a message, the reader of the list has ended, and knows that.
+    if (done.line > 0 && reason.message !== '')
       reason.message += `\nUp to line ${done.line}: ${summary()}. ${SAFE_TO_REPEAT}`;
     throw reason;
   } finally {

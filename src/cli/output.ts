@@ -1,5 +1,6 @@
 // What commands write: results on standard output, messages and questions on standard error.
 
+import { once } from 'node:events';
 import { fstatSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
@@ -70,7 +71,7 @@ export async function confirm({ stdin, stderr }: Streams, warning: string): Prom
   const prompt = createInterface({ input: stdin, output: stderr });
   try {
     // At Ctrl+D, the question is never answered, and the interface closes.
-    const closed = new Promise<string>((resolve) => prompt.once('close', () => resolve('no')));
+    const closed = once(prompt, 'close').then(() => 'no');
     const question = prompt.question(`${warning} Go on? [y/N] `).catch(() => 'no');
     const reply = await Promise.race([question, closed]);
     if (!/^y(es)?$/i.test(reply.trim())) throw new CommandError('Nothing was changed.');

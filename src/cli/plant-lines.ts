@@ -182,21 +182,25 @@ const invalid = (message: string) => new ServiceError(ErrorCode.bodyInvalid, mes
  */
 async function* readWholeLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   let line = 1;
-  let rest = Buffer.alloc(0);
+  let rest: Buffer[] = [];
+  let length = 0;
   for await (const chunk of bytes) {
-    const length = chunk.lastIndexOf(LINE_FEED) + 1;
-    if (length > 0) {
-      const block = Buffer.concat([rest, chunk.subarray(0, length)]);
+    const end = chunk.lastIndexOf(LINE_FEED) + 1;
+    if (end > 0) {
+      const block = Buffer.concat([...rest, chunk.subarray(0, end)]);
       if (!isUtf8(block)) throw notUtf8(block, line);
       yield block;
       for (let at = -1; (at = block.indexOf(LINE_FEED, at + 1)) !== -1;) line++;
-      rest = Buffer.alloc(0);
+      rest = [];
+      length = 0;
     }
-    rest = Buffer.concat([rest, chunk.subarray(length)]);
-    if (rest.length > MAX_LINE_BYTES) throw new CommandError(`Line ${line} is too long.`);
+    rest.push(chunk.subarray(end));
+    length += chunk.length - end;
+    if (length > MAX_LINE_BYTES) throw new CommandError(`Line ${line} is too long.`);
   }
-  if (!isUtf8(rest)) throw notUtf8(rest, line);
-  yield rest;
+  const last = Buffer.concat(rest);
+  if (!isUtf8(last)) throw notUtf8(last, line);
+  yield last;
 }
 
 /** @param line the number of the first line of the block */

@@ -37,7 +37,7 @@ export async function copyOut(
     for (;;) {
       const next = await within(limit, chunks.next(), signal);
       if (next.done === true) break;
-      await write(next.value);
+      await within(undefined, write(next.value), signal);
     }
     const { command } = await run('COMMIT');
     // The response to a COMMIT after a statement that failed.
@@ -90,12 +90,15 @@ async function openOnAllServers(
 
 /** @throws Error when the database is silent for too long; the reason of `signal` */
 async function within<Result>(
-  milliseconds: number,
+  milliseconds: number | undefined,
   result: Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
   const { promise: ended, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(READ_TIMEOUT)), milliseconds);
+  const timer =
+    milliseconds === undefined
+      ? undefined
+      : setTimeout(() => reject(new Error(READ_TIMEOUT)), milliseconds);
   const abort = () => reject(signal.reason as Error);
   if (signal.aborted) abort();
   signal.addEventListener('abort', abort);

@@ -14,6 +14,8 @@ interface PodSpec {
   containers: { name: string; image: string; ports?: unknown }[];
 }
 
+const POD = 'plant-store-test';
+
 const PASSWORD = 'secret/of#Kubernetes';
 
 // Docker has no command that runs Kubernetes files.
@@ -30,24 +32,22 @@ const PASSWORD = 'secret/of#Kubernetes';
     await engine('secret', 'create', 'plant-store', join(folder, 'secret.json'));
   });
   afterAll(async () => {
-    for (const pod of ['migration', 'service']) {
-      await engine('pod', 'kill', `plant-store-test-${pod}`).catch(() => undefined);
-      await engine('pod', 'rm', '--force', `plant-store-test-${pod}`);
-    }
+    await engine('pod', 'kill', POD).catch(() => undefined);
+    await engine('pod', 'rm', '--force', POD);
     await engine('secret', 'rm', 'plant-store');
     await postgres.remove();
     await rm(folder, { recursive: true });
   });
 
-  /** Runs the pod of a file. */
-  async function play(name: string, file: string): Promise<string> {
-    const { spec } = parse(await readFile(join('deploy/kubernetes', file), 'utf8')) as {
+  /** Runs the pod of the deployment, and returns the name of its container. */
+  async function play(): Promise<string> {
+    const { spec } = parse(await readFile('deploy/kubernetes/deployment.yaml', 'utf8')) as {
       spec: { template: { spec: PodSpec } };
     };
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name: `plant-store-test-${name}` },
+      metadata: { name: POD },
       spec: spec.template.spec,
     };
     for (const container of pod.spec.containers) {
@@ -56,20 +56,16 @@ const PASSWORD = 'secret/of#Kubernetes';
       delete container.ports;
     }
     // Podman asks for a probe's named port at port 0.
-    const path = join(folder, `${name}.yaml`);
+    const path = join(folder, 'pod.yaml');
     await writeFile(path, stringify(pod).replaceAll('port: http', 'port: 3000'));
     // In the folder of the project, podman would take the file "plant-store" for the source of an image.
     const play = ['play', 'kube', `--network=${postgres.network}`, path];
     await promisify(execFile)(ENGINE, play, { cwd: folder });
-    return `plant-store-test-${name}-${pod.spec.containers[0]!.name}`;
+    return `${POD}-${pod.spec.containers[0]!.name}`;
   }
 
-  it('migrate, and then serve, read-only and within their limits of memory', async () => {
-    const migration = await play('migration', 'migration/job.yaml');
-    expect(await engine('wait', migration)).toBe('0');
-    expect(await postgres.query('SELECT count(*) > 0 FROM migrations')).toEqual(['t']);
-
-    const service = await play('service', 'deployment.yaml');
+  it('migrate and serve, read-only and within their limits of memory', async () => {
+    const service = await play();
     await until(async () => (await engine('logs', service)).includes('listens on'));
     const created = await engine('exec', service, './plant-store', 'token', 'create', 'me');
     const token = /plantstore_\w+/.exec(created)![0];

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import pg from 'pg';
 import { patientConfig } from '../setup/database/patient.js';
 import { Shards } from '../../src/database/shards.js';
-import { withSnapshot } from '../../src/database/snapshot.js';
+import { copyOut } from '../../src/database/snapshot.js';
 import { startOn, stop, type BuiltService } from '../setup/service/built-service.js';
 import { createToken } from '../setup/service/tokens.js';
 import {
@@ -107,12 +107,28 @@ onCitus('plants on Citus', () => {
     }
   });
 
-  it('a snapshot has no plant of any server that is stored after it began', async () => {
-    await cluster.query(`TRUNCATE plants`);
-    await withSnapshot(patientConfig({ url: cluster.url }), 'plants', async (snapshot) => {
+  it('plants export has no plant of any server that is stored after it began', async () => {
+    await cluster.query(`TRUNCATE plants; CREATE TABLE gate (id bigint)`);
+    const guard = new pg.Client({ connectionString: cluster.url });
+    try {
+      await guard.connect();
+      await guard.query('BEGIN; LOCK TABLE gate');
+      const rows = copyOut(
+        patientConfig({ url: cluster.url }),
+        'plants',
+        'COPY (SELECT id FROM plants UNION ALL SELECT id FROM gate) TO STDOUT',
+        new AbortController().signal,
+        () => Promise.resolve(),
+      );
+      const isWaiting = `SELECT 1 FROM pg_locks WHERE relation = 'gate'::regclass AND NOT granted`;
+      await until(async () => (await cluster.query(isWaiting)).length > 0);
       await cluster.query(`INSERT INTO plants SELECT i, 'a' FROM generate_series(1, 100) AS i`);
-      expect(await snapshot.count()).toBe(0);
-    });
+      await guard.query('COMMIT');
+      expect(await rows).toBe(0);
+    } finally {
+      await guard.end();
+      await cluster.query('DROP TABLE gate');
+    }
   });
 
   it('each plant is in the shard that the service computes', async () => {

@@ -58,7 +58,7 @@ describe('while the database is away', () => {
   );
 
   it('a token that cannot be checked gets 503, never 401', async () => {
-    const token = await service.app.get(AccessTokensService).create('other');
+    const { token } = await service.app.get(AccessTokensService).create('other');
     service.proxy.cut();
     expectUnavailable(
       await service.post('{"id":2,"name":"b"}', { authorization: `Bearer ${token}` }),

@@ -1,3 +1,5 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { runProgram } from '../setup/process/command.js';
 import { openConnection } from '../setup/http/raw-http.js';
 import type { Resources } from '../setup/jest/resources.js';
@@ -26,4 +28,29 @@ export async function startNginx(
     socket?.destroy();
     return socket !== undefined;
   });
+}
+
+/**
+ * Starts nginx with the site in deploy/nginx.
+ *
+ * @param dir the folder of its files
+ * @param instances the ports of the service
+ * @param edit adapts the site
+ */
+export async function startSite(
+  resources: Resources,
+  dir: string,
+  ports: { readonly http: number; readonly https: number; readonly instances: readonly number[] },
+  edit: (site: string) => string,
+): Promise<void> {
+  const servers = ports.instances.map((port) => `server 127.0.0.1:${port} max_fails=0;`);
+  const site = (await readFile('deploy/nginx/plant-store.conf', 'utf8'))
+    .replace(/(?:server 127\.0\.0\.1:\d+ max_fails=0;\s*)+/, servers.join(' '))
+    .replaceAll(/^ *listen \[::\].*$/gm, '')
+    .replace('listen 80;', `listen 127.0.0.1:${ports.http};`)
+    .replace('listen 443', `listen 127.0.0.1:${ports.https}`);
+  const globals = `pid ${join(dir, 'pid')}; error_log ${join(dir, 'log')}; daemon off;`;
+  const config = join(dir, 'nginx.conf');
+  await writeFile(config, `${globals} events {} http { access_log off;\n${edit(site)}\n}`);
+  await startNginx(resources, ['nginx', '-c', config], ports.https);
 }

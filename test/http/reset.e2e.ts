@@ -105,7 +105,7 @@ describe('a client that resets its connection', () => {
       const unseen = [
         await tokens.create(`even clients of wave ${wave}`),
         await tokens.create(`odd clients of wave ${wave}`),
-      ];
+      ].map(({ token }) => token);
       await Promise.all(
         Array.from({ length: CLIENTS }, (_, i) => visit(unseen[i % 2]!, wave * 1000 + i * 10)),
       );

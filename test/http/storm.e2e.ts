@@ -95,7 +95,7 @@ describe('a storm of clients that leave', () => {
     ];
 
     for (let wave = 0; wave < WAVES; wave++) {
-      const unseen = await tokens.create(`wave ${wave}`);
+      const { token: unseen } = await tokens.create(`wave ${wave}`);
       if (wave % 3 === 1) service.proxy.freeze();
       if (wave % 3 === 2) service.proxy.cut();
       const clients = Array.from({ length: CLIENTS }, (_, i) =>
@@ -124,7 +124,7 @@ describe('a storm of clients that leave', () => {
       requestTimeout: 0,
       headersTimeout: 0,
     });
-    const authorization = `Bearer ${await tokens.create('afterwards')}`;
+    const authorization = `Bearer ${(await tokens.create('afterwards')).token}`;
     expect(await service.post('{"id":-1,"name":"a"}', { authorization })).toMatchObject({
       status: 200,
     });

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 // eslint-disable-next-line no-restricted-imports -- `fetch` takes no certificate, and readDocumented checks the responses.
 import { request, type RequestOptions } from 'node:https';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readDocumented } from '../setup/http/fetch-documented.js';
 import { openServer } from '../setup/http/open-server.js';
 import { useResources } from '../setup/jest/resources.js';
-import { startNginx } from './nginx.js';
+import { startSite } from './nginx.js';
 import { findFreePorts } from '../setup/process/ports.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
@@ -42,18 +42,11 @@ describe('the TLS site for nginx', () => {
   });
 
   /** Starts nginx with the site, in front of a port. */
-  async function startSite(target: number) {
+  async function startInFrontOf(target: number) {
     const [http, https] = (await findFreePorts(2)) as [number, number];
-    const site = (await readFile('deploy/nginx/plant-store.conf', 'utf8'))
-      .replaceAll('/etc/letsencrypt/live/plants.example.org', dir)
-      .replace('server 127.0.0.1:3000', `server 127.0.0.1:${target}`)
-      .replaceAll(/^ *listen \[::\].*$/gm, '')
-      .replace('listen 80;', `listen 127.0.0.1:${http};`)
-      .replace('listen 443', `listen 127.0.0.1:${https}`);
-    const globals = `pid ${join(dir, 'pid')}; error_log ${join(dir, 'log')}; daemon off;`;
-    const config = join(dir, 'nginx.conf');
-    await writeFile(config, `${globals} events {} http { access_log off;\n${site}\n}`);
-    await startNginx(resources, ['nginx', '-c', config], https);
+    await startSite(resources, dir, { http, https, instances: [target] }, (site) =>
+      site.replaceAll('/etc/letsencrypt/live/plants.example.org', dir),
+    );
     const post = async (body: string, headers: Record<string, string> = {}) => {
       const options: RequestOptions = {
         port: https,
@@ -80,7 +73,7 @@ describe('the TLS site for nginx', () => {
     JSON.parse(await readDocumented(response, 'POST /anywhere')) as object;
 
   it('stores plants over TLS, and hides the address that a client claims to have', async () => {
-    const { post } = await startSite(service.port);
+    const { post } = await startInFrontOf(service.port);
     const stored = await post('{"id":9223372036854775807,"name":"a"}');
     expect(stored.statusCode).toBe(200);
     expect(stored.headers).toMatchObject({ ...TLS_ONLY, server: 'nginx' });
@@ -92,7 +85,7 @@ describe('the TLS site for nginx', () => {
   });
 
   it('redirects requests without TLS for good', async () => {
-    const { http } = await startSite(service.port);
+    const { http } = await startInFrontOf(service.port);
     const get = ['--silent', '--header', `Host: ${HOST}`, `http://127.0.0.1:${http}/docs?a=b`];
     const format = ['--output', '/dev/null', '--write-out', '%{http_code} %{redirect_url}'];
     const { stdout } = await promisify(execFile)('curl', [...format, ...get]);
@@ -100,7 +93,7 @@ describe('the TLS site for nginx', () => {
   });
 
   it('speaks no TLS before 1.2', async () => {
-    const { https } = await startSite(service.port);
+    const { https } = await startInFrontOf(service.port);
     const connectWith = (version: 'TLSv1.1' | 'TLSv1.2') => {
       // OpenSSL itself would refuse the old one at its default level of security.
       const old = { minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0' };
@@ -114,14 +107,14 @@ describe('the TLS site for nginx', () => {
   });
 
   it('passes on a header field of 12 KB, as the token of an identity provider may need', async () => {
-    const { post } = await startSite(service.port);
+    const { post } = await startInFrontOf(service.port);
     const stored = await post('{"id":2,"name":"a"}', { 'x-long': 'x'.repeat(12_000) });
     expect(stored.statusCode).toBe(200);
     stored.resume();
   });
 
   it('refuses a body that is too large, as the service does', async () => {
-    const { post } = await startSite(service.port);
+    const { post } = await startInFrontOf(service.port);
     const response = await post(' '.repeat(64 * 1024 + 1));
     expect(response.headers).toMatchObject(TLS_ONLY);
     expect(await read(response)).toMatchObject({ error: 40003 });
@@ -129,7 +122,7 @@ describe('the TLS site for nginx', () => {
 
   it('answers 50301 while the service is away', async () => {
     const [free] = (await findFreePorts(1)) as [number];
-    const { post } = await startSite(free);
+    const { post } = await startInFrontOf(free);
     const response = await post('{"id":1,"name":"a"}');
     expect(response.headers).toMatchObject({ 'retry-after': '1', ...TLS_ONLY });
     expect(await read(response)).toMatchObject({ error: 50301 });
@@ -145,7 +138,7 @@ describe('the TLS site for nginx', () => {
         response.end('{}');
       }),
     );
-    const { post } = await startSite(target.port);
+    const { post } = await startInFrontOf(target.port);
     (await post('{}', { 'x-forwarded-for': '192.0.2.1' })).resume();
     expect(seen).toEqual([{ host: HOST, scheme: 'https', address: '127.0.0.1' }]);
   });

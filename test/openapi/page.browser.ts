@@ -153,7 +153,7 @@ describe('the page of Swagger UI', () => {
   it('explains what to do when the token that it remembers is no longer valid', async () => {
     const tokens = service.app.get(AccessTokensService);
     const { page, close } = await open();
-    await authorize(page, await tokens.create('gone'));
+    await authorize(page, (await tokens.create('gone')).token);
     await page.reload();
     await service.database.query("UPDATE access_tokens SET revoked_at = now() WHERE name = 'gone'");
     await createPlantOf(page).locator('.execute').click();

@@ -37,8 +37,6 @@ interface Workload {
   metadata: { name: string };
   spec: {
     replicas?: number;
-    activeDeadlineSeconds: number;
-    backoffLimit: number;
     selector: { matchLabels: Labels };
     template: {
       metadata: { labels: Labels };
@@ -54,38 +52,27 @@ interface Workload {
 interface Kustomization {
   namespace: string;
   resources: string[];
-  components: string[];
-  images?: unknown;
+  images: { name: string }[];
   labels: { pairs: Labels; includeTemplates?: boolean }[];
 }
 
-const FOLDERS = ['.', 'migration'];
-const kustomizationOf = (folder: string) =>
-  read(join(folder, 'kustomization.yaml')) as Kustomization;
-
+const kustomization = read('kustomization.yaml') as Kustomization;
 const deployment = read('deployment.yaml') as Workload;
-const job = read('migration/job.yaml') as Workload;
-const workloads: [string, Workload, string][] = [
-  ['deployment.yaml', deployment, '.'],
-  ['migration/job.yaml', job, 'migration'],
-];
-const containerOf = ({ spec }: Workload) => spec.template.spec.containers[0];
-const [service, migration] = [containerOf(deployment), containerOf(job)];
-const settingOf = ({ env }: Container, name: string) =>
-  Number(env.find((it) => it.name === name)!.value);
+const pod = deployment.spec.template.spec;
+const [service] = pod.containers;
+const settingOf = (name: string) => Number(service.env.find((it) => it.name === name)!.value);
 
 /** The labels of a pod. Without includeTemplates, only the objects get those of the kustomization. */
-const podLabels = ({ spec }: Workload, folder: string) =>
-  Object.assign(
-    {},
-    ...kustomizationOf(folder)
-      .labels.filter(({ includeTemplates }) => includeTemplates === true)
-      .map(({ pairs }) => pairs),
-    spec.template.metadata.labels,
-  ) as Labels;
+const podLabels = Object.assign(
+  {},
+  ...kustomization.labels
+    .filter(({ includeTemplates }) => includeTemplates === true)
+    .map(({ pairs }) => pairs),
+  deployment.spec.template.metadata.labels,
+) as Labels;
 
-const inPod = (container: object, pod: object = {}) => ({
-  spec: { template: { spec: { containers: [container], ...pod } } },
+const inPod = (container: object, more: object = {}) => ({
+  spec: { template: { spec: { containers: [container], ...more } } },
 });
 
 /** Three failures are the default of Kubernetes. */
@@ -124,9 +111,7 @@ function typeErrors(objects: KubernetesObject[]): string[] {
 // That the pods migrate and serve, with the settings of their secret, is tested by test/containers/kubernetes.containers.ts.
 describe('the Kubernetes files', () => {
   it('fit the schemas of the Kubernetes API', async () => {
-    const objects = [...kustomizationOf('.').resources, 'migration/job.yaml'].map(
-      (file) => read(file) as KubernetesObject,
-    );
+    const objects = kustomization.resources.map((file) => read(file) as KubernetesObject);
     expect(typeErrors(objects)).toEqual([]);
     // The types know no formats, such as the one of an amount of memory; the validators accept unknown fields.
     for (const object of objects) {
@@ -194,7 +179,32 @@ describe('the Kubernetes files', () => {
         },
       },
     ],
-    ['the job migrates', 'migration/job.yaml', inPod({ command: ['./plant-store', 'migrate'] })],
+    [
+      'the pods have the settings of the secret that the operator makes',
+      'deployment.yaml',
+      inPod({ envFrom: [{ secretRef: { name: 'plant-store' } }] }),
+    ],
+    [
+      'the pods have limits, and only the rights that they need',
+      'deployment.yaml',
+      inPod(
+        {
+          securityContext: {
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            capabilities: { drop: ['ALL'] },
+          },
+          resources: {
+            requests: { cpu: expect.any(String), memory: expect.any(String) },
+            limits: { memory: expect.any(String) },
+          },
+        },
+        {
+          automountServiceAccountToken: false,
+          securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+        },
+      ),
+    ],
     [
       'nodes are drained one pod at a time, also if it is not ready',
       'disruption-budget.yaml',
@@ -255,7 +265,7 @@ describe('the Kubernetes files', () => {
 
   it('every file is applied', () => {
     const files = readdirSync(DIR).filter((name) => /^(?!kustomization).*\.yaml$/.test(name));
-    expect(kustomizationOf('.').resources.toSorted()).toEqual(files.toSorted());
+    expect(kustomization.resources.toSorted()).toEqual(files.toSorted());
   });
 
   it('the number of pods is the one of the autoscaler', () => {
@@ -274,18 +284,9 @@ describe('the Kubernetes files', () => {
       const selector =
         spec.podSelector?.matchLabels ?? spec.selector!.matchLabels ?? spec.selector!;
       expect(selector).not.toEqual({});
-      expect(podLabels(deployment, '.')).toMatchObject(selector);
+      expect(podLabels).toMatchObject(selector);
     },
   );
-
-  it('the network policy applies to the pod of the migration, and the service does not send to it', () => {
-    const { spec } = read('network-policy.yaml') as {
-      spec: { podSelector: { matchLabels: Labels } };
-    };
-    expect(podLabels(job, 'migration')).toMatchObject(spec.podSelector.matchLabels);
-    const { spec: ofService } = read('service.yaml') as { spec: { selector: Labels } };
-    expect(podLabels(job, 'migration')).not.toMatchObject(ofService.selector);
-  });
 
   it('the ingress reaches the service at port 80', () => {
     expect(read('service.yaml')).toMatchObject({ spec: { ports: [{ name: 'http', port: 80 }] } });
@@ -305,35 +306,27 @@ describe('the Kubernetes files', () => {
   });
 
   it('a pod that starts waits for the database for 15 minutes, and is not ended before its log says why', () => {
-    const timeout = settingOf(service, 'DATABASE_START_TIMEOUT_MS');
+    const timeout = settingOf('DATABASE_START_TIMEOUT_MS');
     expect(timeout).toBe(900_000);
     expect(timeout).toBeLessThan(secondsUntilFailure(service.startupProbe) * 1000);
-    expect(settingOf(migration, 'DATABASE_START_TIMEOUT_MS')).toBeLessThan(
-      job.spec.activeDeadlineSeconds * 1000,
-    );
   });
 
   it('a pod that is busy for half a minute is not restarted', () => {
     expect(secondsUntilFailure(service.livenessProbe)).toBeGreaterThanOrEqual(30);
   });
 
-  it('a migration that fails is tried again', () => {
-    expect(job.spec.backoffLimit).toBeGreaterThan(0);
-  });
-
   it('a failover of 60 seconds takes no requests away from a pod', () => {
-    expect(settingOf(service, 'READINESS_TOLERANCE_MS')).toBe(60_000);
+    expect(settingOf('READINESS_TOLERANCE_MS')).toBe(60_000);
     expect(settings.shape.DATABASE_TIMEOUT_MS.parse(undefined)).toBeLessThan(
       service.readinessProbe.timeoutSeconds * 1000,
     );
   });
 
   it('a pod that stops takes requests until its readiness probe has failed, and is killed only after all its timeouts', () => {
-    const { terminationGracePeriodSeconds } = deployment.spec.template.spec;
-    const delay = settingOf(service, 'SHUTDOWN_DELAY_MS');
+    const delay = settingOf('SHUTDOWN_DELAY_MS');
     expect(delay).toBeGreaterThan(secondsUntilFailure(service.readinessProbe) * 1000);
-    expect(terminationGracePeriodSeconds * 1000).toBeGreaterThan(
-      delay + settingOf(service, 'SHUTDOWN_TIMEOUT_MS') + CLOSING_MS,
+    expect(pod.terminationGracePeriodSeconds * 1000).toBeGreaterThan(
+      delay + settingOf('SHUTDOWN_TIMEOUT_MS') + CLOSING_MS,
     );
   });
 
@@ -344,51 +337,18 @@ describe('the Kubernetes files', () => {
     expect(bytesOf(service.resources.limits)).toBeGreaterThan(FLOOD_BYTES);
   });
 
-  it.each(workloads)('%s has the settings of the secret that the operator makes', (_, workload) => {
-    expect(containerOf(workload)).toMatchObject({
-      envFrom: [{ secretRef: { name: 'plant-store' } }],
-    });
-  });
-
-  it.each(workloads)('%s has limits, and only the rights that it needs', (_, workload) => {
-    const restricted = {
-      securityContext: {
-        allowPrivilegeEscalation: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: ['ALL'] },
-      },
-      resources: {
-        requests: { cpu: expect.any(String), memory: expect.any(String) },
-        limits: { memory: expect.any(String) },
-      },
-    };
-    const pod = {
-      automountServiceAccountToken: false,
-      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
-    };
-    expect(workload).toMatchObject(inPod(restricted, pod));
-    // The image names its user without a number, so that a cluster cannot see that it is not root.
-    const { runAsUser } = workload.spec.template.spec.securityContext;
+  it('the pods run as a user with a number', () => {
+    // The image names its user without one, so that a cluster cannot see that it is not root.
+    const { runAsUser } = pod.securityContext;
     expect(Number.isInteger(runAsUser) && runAsUser > 0).toBe(true);
   });
 
-  it.each(workloads)(
-    '%s has the image that the operator sets in one place',
-    (_, workload, folder) => {
-      const { components, images } = kustomizationOf(folder);
-      expect(components.map((component) => join(folder, component))).toEqual(['image']);
-      expect(images).toBeUndefined();
-      expect(read('image/kustomization.yaml')).toMatchObject({
-        images: [{ name: containerOf(workload).image }],
-      });
-    },
-  );
+  it('the operator sets the image in one place', () => {
+    expect(kustomization.images.map(({ name }) => name)).toEqual([service.image]);
+  });
 
   it('everything is in one namespace', () => {
     expect(read('namespace.yaml')).toMatchObject({ metadata: { name: 'plant-store' } });
-    expect(FOLDERS.map((folder) => kustomizationOf(folder).namespace)).toEqual([
-      'plant-store',
-      'plant-store',
-    ]);
+    expect(kustomization.namespace).toBe('plant-store');
   });
 });

@@ -1,4 +1,4 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
@@ -7,13 +7,12 @@ import { postPlant } from '../setup/http/post-plant.js';
 import { openConnection, readResponses } from '../setup/http/raw-http.js';
 import { end, stopUnderLoad } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { NODE, ROOT, runBefore, runProgram, type Command } from '../setup/process/command.js';
+import { NODE, ROOT, runProgram, type Command } from '../setup/process/command.js';
 import { useResources } from '../setup/jest/resources.js';
 import { canMountDisk, mountSmallDisk, type SmallDisk } from '../setup/process/disk.js';
 import { isReady } from '../setup/service/is-ready.js';
 import { METRICS_SETTING, metricAt } from '../setup/service/metrics.js';
 import { findFreePorts } from '../setup/process/ports.js';
-import { childrenOf } from '../setup/process/processes.js';
 import { until, within } from '../setup/time/until.js';
 
 const LOST = 'plant_store_log_entries_lost_total';
@@ -121,11 +120,11 @@ describeOnLinux('a service whose output is on a full disk', () => {
     await stop();
   });
 
-  it('does so with two workers and an embedded database, whose messages are lost, too', async () => {
+  it('does so with an embedded database, whose messages are lost, too', async () => {
     const dataDir = await makeDataDir();
     resources.defer(() => removeDataDir(dataDir));
     const env = { DATABASE_URL: '', DATA_DIR: dataDir };
-    await start('> /dev/full 2>&1', { ...env, WEB_CONCURRENCY: '2' });
+    await start('> /dev/full 2>&1', env);
     await expectStoredAndCounted(await createToken(env));
     await stop();
   });
@@ -195,78 +194,4 @@ describe('a service whose output nobody reads', () => {
     await within('Entries are lost.', until(losesEntries));
     await stop();
   });
-
-  describeOnLinux('with workers', () => {
-    it('stores plants while workers are replaced, at every moment of a replacement', async () => {
-      const flags = await makeDataDir();
-      resources.defer(() => removeDataDir(flags));
-      const holds = join(flags, 'holds');
-      const fails = join(flags, 'fails');
-      // When a process of a worker is created, both processes stop at once: the primary before it continues, the worker before it
-      // has opened its output.
-      const env = runBefore(`
-        import processes from 'node:child_process';
-        import { existsSync } from 'node:fs';
-        import { syncBuiltinESMExports } from 'node:module';
-        const { fork } = processes;
-        const hold = () => existsSync(${JSON.stringify(holds)}) && process.kill(process.pid, 'SIGSTOP');
-        if (process.argv[1].endsWith('main.js')) {
-          processes.fork = (...args) => {
-            const worker = fork(...args);
-            hold();
-            return worker;
-          };
-          syncBuiltinESMExports();
-        } else {
-          hold();
-          if (existsSync(${JSON.stringify(fails)})) process.exit(1);
-        }`);
-      // As with systemd, both outputs are one socket.
-      await start('2>&1', { ...env, WEB_CONCURRENCY: '2' });
-      const areTwo = async () => (await metricAt(url, 'plant_store_workers')) === 2;
-      await within('Two workers run.', until(areTwo));
-      const primary = service.process.pid!;
-      const [survivor, victim] = (await childrenOf(primary)) as [number, number];
-      const held = new Set<number>();
-      const untilHeld = async (previous: number) => {
-        const find = async () =>
-          (await childrenOf(primary)).find((pid) => pid !== survivor && pid !== previous);
-        let worker: number | undefined;
-        const areHeld = async () => {
-          worker = await find();
-          if (worker === undefined) return false;
-          held.add(primary).add(worker);
-          return (await stateOf(primary)) === 'T' && (await stateOf(worker)) === 'T';
-        };
-        await within('The worker is replaced.', until(areHeld));
-        return worker!;
-      };
-      const release = () => {
-        for (const pid of held) process.kill(pid, 'SIGCONT');
-        held.clear();
-      };
-      await fillPipe();
-      await Promise.all([writeFile(holds, ''), writeFile(fails, '')]);
-      process.kill(victim, 'SIGKILL');
-      try {
-        const failing = await untilHeld(victim);
-        await postMany();
-        release();
-        await untilHeld(failing);
-        await postMany();
-        await Promise.all([rm(holds), rm(fails)]);
-      } finally {
-        release();
-      }
-      await within('Two workers run.', until(areTwo));
-      await postMany();
-      await stop();
-      expect(service.stdout).toMatch(/Worker \d listens again/);
-    });
-  });
 });
-
-/** The state of a process on Linux, such as T for stopped. */
-async function stateOf(pid: number): Promise<string | undefined> {
-  return /\) (\w)/.exec(await readFile(`/proc/${pid}/stat`, 'utf8'))?.[1];
-}

@@ -1,24 +1,13 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { readConfig, settings } from '../../src/config/config.js';
-import { ROOT } from '../setup/process/command.js';
+import { environmentOf, valuesOf } from '../setup/service/systemd-unit.js';
 import { CLOSING_MS } from './closing-time.js';
 
-/** All values of a directive, in their order. */
-function valuesOf(directive: string): string[] {
-  const unit = readFileSync(join(ROOT, 'deploy/systemd/plant-store.service'), 'utf8');
-  return [...unit.matchAll(/^(\w+)=(.*)$/gm)]
-    .filter(([, name]) => name === directive)
-    .map(([, , value]) => value!);
-}
-
-const environment = Object.fromEntries(
-  valuesOf('Environment').flatMap((value) => value.split(' ').map((it) => it.split('='))),
-) as Record<string, string>;
+const environment = environmentOf({ '%i': '3001' });
 const config = readConfig({ DATABASE_URL: 'postgres://127.0.0.1/plants' });
 
 // That the unit itself is valid and closed enough is checked by systemd-analyze: see check_systemd in .ci/steps.sh.
+// test/start/replicas.server.ts starts two instances.
 describe('the unit of systemd', () => {
   it('sets only variables that the service reads, and a port and a host that it accepts', () => {
     const { DATABASE_URL_FILE: _, NODE_ENV: production, ...rest } = environment;
@@ -59,10 +48,15 @@ describe('the unit of systemd', () => {
     expect(Number(valuesOf('LimitNOFILE')[0])).toBeGreaterThanOrEqual(needed);
   });
 
-  it('hides what the service writes from other users', () => {
+  it('is an instance for each port', () => {
+    expect(environment).toMatchObject({ PORT: '3001' });
+  });
+
+  it('hides what the service writes from other users, and from no other instance', () => {
     expect(valuesOf('UMask')).toEqual(['0077']);
     expect(valuesOf('StateDirectoryMode')).toEqual(['0700']);
     expect(valuesOf('DynamicUser')).toEqual(['yes']);
+    expect(valuesOf('User')).toEqual(['plant-store']);
     expect(environment['DATA_DIR']).toBe(`%S/${valuesOf('StateDirectory')[0]}`);
   });
 });

@@ -74,24 +74,17 @@ describe('a start that cannot succeed', () => {
     );
   });
 
-  it.each(['1', '2'])(
-    'a port that is taken, with %s worker(s): the message is one line, and no database is opened',
-    async (workers) => {
-      const { port } = await openServer(resources, createServer());
-      const dataDir = join(tmpdir(), `plant-store-never-made-${port}`);
-      const service = attempt(resources, [MAIN], {
-        PORT: String(port),
-        DATA_DIR: dataDir,
-        WEB_CONCURRENCY: workers,
-      });
-      expect(await service.exit()).toBe(1);
-      expect(service.stderr).toBe(
-        `The address 127.0.0.1:${port} is taken by another program. Set PORT to a free one.\n`,
-      );
-      expect(messagesOf(service)).toEqual([STARTS]);
-      expect(existsSync(dataDir)).toBe(false);
-    },
-  );
+  it('a port that is taken: the message is one line, and no database is opened', async () => {
+    const { port } = await openServer(resources, createServer());
+    const dataDir = join(tmpdir(), `plant-store-never-made-${port}`);
+    const service = attempt(resources, [MAIN], { PORT: String(port), DATA_DIR: dataDir });
+    expect(await service.exit()).toBe(1);
+    expect(service.stderr).toBe(
+      `The address 127.0.0.1:${port} is taken by another program. Set PORT to a free one.\n`,
+    );
+    expect(messagesOf(service)).toEqual([STARTS]);
+    expect(existsSync(dataDir)).toBe(false);
+  });
 
   it('in production, without DATABASE_URL, and with variables that look like settings: the log says in one warning where plants are stored, and in one for each variable, without its value, what is meant', async () => {
     const env = {
@@ -99,6 +92,7 @@ describe('a start that cannot succeed', () => {
       DATA_DIR: '/dev/null/data',
       DATABASE_URI: 'hunter2',
       CORS_ORIGIN: 'hunter2',
+      WEB_CONCURRENCY: 'hunter2',
     };
     const service = attempt(resources, [MAIN], { PORT: '0', ...env });
     expect(await service.exit()).toBe(1);
@@ -111,6 +105,10 @@ describe('a start that cannot succeed', () => {
       [
         40,
         'The variable CORS_ORIGIN is not a setting and has no effect: did you mean CORS_ORIGINS?',
+      ],
+      [
+        40,
+        'The variable WEB_CONCURRENCY has no effect: the service is one process. For more, run more instances of it, as docs/scaling.md says.',
       ],
       [
         40,

@@ -19,11 +19,10 @@ describe('a start while the database is away', () => {
     await database.close();
   });
 
-  it.each(['1', '2'])('ends at a signal, with %s worker(s)', async (workers) => {
+  it('ends at a signal', async () => {
     const service = attempt(resources, ['dist/main.js'], {
       PORT: '0',
       DATABASE_URL: proxy.url,
-      WEB_CONCURRENCY: workers,
     });
     await service.waitFor(/Waiting for the database/);
     service.process.kill('SIGTERM');

@@ -46,8 +46,8 @@ describe('a bearer token', () => {
 
   it('gets the same response, 40101, whether it is unknown, expired or revoked', async () => {
     const tokens = service.app.get(AccessTokensService);
-    const expired = await tokens.create('expired');
-    const revoked = await tokens.create('revoked');
+    const { token: expired } = await tokens.create('expired');
+    const { token: revoked } = await tokens.create('revoked');
     await service.database.query(
       "UPDATE access_tokens SET expires_at = now() - interval '1 second' WHERE name = 'expired'",
     );

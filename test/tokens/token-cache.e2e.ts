@@ -63,7 +63,7 @@ describe('the verdict about a token', () => {
   it.each(['revoked', 'expired'] as const)(
     'ends after two seconds for a token that is used and %s',
     async (how) => {
-      const authorization = `Bearer ${await tokens.create(how)}`;
+      const authorization = `Bearer ${(await tokens.create(how)).token}`;
       const post = () => service.post(PLANT, { authorization });
       expect(await post()).toMatchObject({ status: 200 });
       const [token] = await tokens.findLive(how);
@@ -79,7 +79,7 @@ describe('the verdict about a token', () => {
   );
 
   it('ends after four seconds for a token that is revoked while the database is away, and it gets 401 afterwards', async () => {
-    const authorization = `Bearer ${await tokens.create('away')}`;
+    const authorization = `Bearer ${(await tokens.create('away')).token}`;
     const send = () => service.post('{}', { authorization });
     expect(await send()).toMatchObject({ status: 400 });
     service.proxy.cut();
@@ -150,7 +150,7 @@ describe('too many wrong tokens from one address', () => {
     try {
       const accessTokens = service.app.get(AccessTokensService);
       const secrets: string[] = [];
-      while (secrets.length < 3 * LIMIT) secrets.push(await accessTokens.create('new'));
+      while (secrets.length < 3 * LIMIT) secrets.push((await accessTokens.create('new')).token);
       const responses = await whileFrozen(service, secrets.length, (i) =>
         service.post(PLANT, { authorization: `Bearer ${secrets[i]}` }),
       );
@@ -216,7 +216,7 @@ describe('the limit on wrong tokens', () => {
 
   it('applies to a token that is revoked: it gets 401 when its verdict is too old, and then counts as wrong', async () => {
     const tokens = service.app.get(AccessTokensService);
-    const authorization = `Bearer ${await tokens.create('leaked')}`;
+    const authorization = `Bearer ${(await tokens.create('leaked')).token}`;
     const post = () => service.post(PLANT, { authorization });
     expect(await post()).toMatchObject({ status: 200 });
     const [token] = await tokens.findLive('leaked');

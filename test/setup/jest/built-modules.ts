@@ -4,7 +4,7 @@ import { jest } from '@jest/globals';
 declare const importByNode: (name: string) => Promise<object>;
 
 /** They start a service, a command or a database as soon as they are imported. */
-const ENTRY_POINTS = ['main.ts', 'cli.ts', 'cluster/worker.ts', 'database/data-source.ts'];
+const ENTRY_POINTS = ['main.ts', 'cli.ts', 'database/data-source.ts'];
 
 /** All but unit tests get the built modules, the ones that operators run, wherever they import one of `src/`. */
 const root = new URL('../../../', import.meta.url);

@@ -67,7 +67,7 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
   let app = await create();
   const url = await listen(app, config.http);
   const port = Number(new URL(url).port);
-  const token = await app.get(AccessTokensService).create('test');
+  const { token } = await app.get(AccessTokensService).create('test');
 
   const request = async (path: string, init?: RequestInit): Promise<TestResponse> => {
     const response = await fetchDocumented(url + path, init);
