@@ -28,7 +28,7 @@ describe('a request to a route that is not public', () => {
     expect(await guarded.callerOf(`Bearer ${token}`)).toEqual(GARDENER);
   });
 
-  it('with a token whose verdict is cached is accepted without a promise', async () => {
+  it('with a token that is in the cache is accepted without a promise', async () => {
     await guarded.callerOf(`Bearer ${guarded.token}`);
     const requests = guarded.issuer.requests;
     const exchange = await guarded.send(`Bearer ${guarded.token}`);
@@ -97,7 +97,7 @@ describe('a request to a route that is not public', () => {
     },
   );
 
-  it('gets the error of a lookup that failed, and not a verdict', async () => {
+  it('gets the error of a lookup that failed', async () => {
     guarded.issuer.setDown(true);
     expect(await guarded.callerOf(`Bearer ${guarded.token}`)).toMatchObject({
       code: ErrorCode.issuerUnavailable,
@@ -154,7 +154,7 @@ describe('a public route', () => {
     expect(await guarded.callerOf(undefined, { controller: Open })).toBeUndefined();
   });
 
-  it('names the caller if the verdict is cached, for the log', async () => {
+  it('names the caller of a token that is in the cache, for the log', async () => {
     class Open {
       @Public()
       handle(): void {}

@@ -7,11 +7,10 @@ import { TokenVerifierService } from './token-verifier.service.js';
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   constructor(private readonly tokenVerifier: TokenVerifierService) {
-    super({ passReqToCallback: true });
+    super();
   }
 
-  /** Called by Passport with the object that the guard's `getRequest` returned, and the token in it. */
-  async validate({ address }: { address: string }, token: string): Promise<Caller | false> {
-    return (await this.tokenVerifier.verify(token, address)) ?? false;
+  async validate(token: string): Promise<Caller | false> {
+    return (await this.tokenVerifier.verify(token)) ?? false;
   }
 }

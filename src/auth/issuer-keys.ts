@@ -6,42 +6,51 @@ import {
   type FetchImplementation,
   type JWTVerifyGetKey,
 } from 'jose';
+import { isIssuerUrl } from '../config/parsers.js';
 import { issuerUnavailable } from '../errors/service-error.js';
 
 /** The shortest time between two requests to the issuer, whatever tokens arrive and whether it responds or not. */
 const COOLDOWN_MS = 1000;
 
-/**
- * The longest wait for the keys, including the cooldown. A token waits for them twice if the cached keys are too old, and
- * the new ones lack the key that the token names.
- */
+/** The longest wait for the keys, including the cooldown. */
 const TIMEOUT_MS = 3000;
 
 /** A key that the issuer has withdrawn is accepted for this long, and longer only while the issuer cannot be reached. */
-const MAX_AGE_MS = 5 * 60_000;
+const RELOAD_INTERVAL_MS = 5 * 60_000;
 
-/** The most bytes that the metadata or the keys may have: a thousand keys. Anything could be sent in their place. */
-const MAX_DOCUMENT_BYTES = 1024 * 1024;
+/** The kinds of keys that can verify a signature, RFC 7518 section 6.1 and RFC 8037. */
+const KEY_TYPES = ['RSA', 'EC', 'OKP'];
 
-/** The public keys of an issuer, found by OpenID Connect Discovery. Cached keys are used while the issuer cannot be reached. */
+interface Metadata {
+  readonly issuer?: unknown;
+  readonly jwks_uri?: unknown;
+}
+
+interface KeySet {
+  readonly keys?: readonly { readonly kty?: unknown; readonly use?: unknown }[];
+}
+
+/** The public keys of an issuer, found by OpenID Connect Discovery. They stay while the issuer cannot be reached. */
 export class IssuerKeys {
-  private readonly remote;
-  // Both times are on the monotonic clock.
-  private loadedAt = -Infinity;
+  private readonly keys: ReturnType<typeof createRemoteJWKSet>;
+  // On the monotonic clock.
   private nextAttemptAt = 0;
-  /** Whether the last attempt failed. */
   private hasFailed = false;
 
   constructor(private readonly issuer: string) {
     // jose gets the URL of the metadata; `fetchKeys` finds the URL of the keys there.
     const metadataUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-    this.remote = createRemoteJWKSet(new URL(metadataUrl), {
+    this.keys = createRemoteJWKSet(new URL(metadataUrl), {
       timeoutDuration: TIMEOUT_MS,
       // jose measures both with the date: set back, it would keep a withdrawn key, and not look for a new one.
       cacheMaxAge: Infinity,
       cooldownDuration: Infinity,
       [customFetch]: (url, options) => this.fetchKeys(url, options),
     });
+    setInterval(() => {
+      // A failure is reported by the requests that need the keys.
+      this.keys.reload().catch(() => undefined);
+    }, RELOAD_INTERVAL_MS).unref();
   }
 
   /**
@@ -51,74 +60,60 @@ export class IssuerKeys {
    *   issuer has no such key, or one that cannot be used
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
-    let failure: unknown;
-    if (performance.now() - this.loadedAt >= MAX_AGE_MS) failure = await this.reload();
-    // Without any keys, jose would try to fetch them, and its error would not tell whether it is about the token.
-    if (this.loadedAt === -Infinity) throw issuerUnavailable(failure);
     try {
-      return await this.remote(header, token);
+      return await this.keys(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
     }
-    failure ??= await this.reload();
-    if (failure !== undefined) throw issuerUnavailable(failure);
-    return this.remote(header, token);
+    // The issuer may have a new key.
+    await this.keys.reload();
+    return this.keys(header, token);
   };
-
-  /** @returns the reason why the keys could not be fetched; undefined if they were */
-  private async reload(): Promise<unknown> {
-    try {
-      await this.remote.reload();
-    } catch (error) {
-      return error;
-    }
-    this.loadedAt = performance.now();
-    // An empty set is a fault of the issuer, and no verdict about a token.
-    return this.remote.jwks()!.keys.length > 0 ? undefined : new Error('The issuer has no keys');
-  }
 
   private async fetchKeys(...[url, options]: Parameters<FetchImplementation>): Promise<Response> {
     const rest = this.nextAttemptAt - performance.now();
-    if (rest > 0) {
-      // The next attempt would probably fail, too: a request must not wait for it.
-      if (this.hasFailed) throw new Error('The issuer failed a moment ago');
-      await delay(rest);
-    }
+    // The next attempt would probably fail, too: a request must not wait for it.
+    if (rest > 0 && this.hasFailed)
+      throw issuerUnavailable(new Error('The issuer failed a moment ago'));
+    await delay(Math.max(0, rest));
     this.nextAttemptAt = performance.now() + COOLDOWN_MS;
-    // Set before the requests, because `fetch` may throw.
-    this.hasFailed = true;
-    const response = await fetchDocument(await this.keysUrl(url, options), options);
-    this.hasFailed = !response.ok;
-    return response;
+    try {
+      const keys = await this.fetchKeySet(url, options);
+      this.hasFailed = false;
+      return Response.json(keys);
+    } catch (error) {
+      this.hasFailed = true;
+      throw issuerUnavailable(error);
+    }
   }
 
   /** OpenID Connect Discovery 1.0, section 4. */
-  private async keysUrl(...[url, options]: Parameters<FetchImplementation>): Promise<string> {
-    const response = await fetchDocument(url, options);
-    if (!response.ok) throw new Error(`The issuer responded with HTTP status ${response.status}`);
-    const metadata = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown } | null;
+  private async fetchKeySet(...[url, options]: Parameters<FetchImplementation>): Promise<KeySet> {
+    const metadata = await fetchJson<Metadata>(url, options);
     // Section 4.3: otherwise one issuer could publish keys for another.
     if (metadata?.issuer !== this.issuer) {
       throw new Error('The metadata of the issuer names another issuer');
     }
-    return String(metadata.jwks_uri);
+    const keysUrl = String(metadata.jwks_uri);
+    if (!isIssuerUrl(keysUrl))
+      throw new Error('The jwks_uri of the issuer is not an https:// address');
+    const keySet = await fetchJson<KeySet>(keysUrl, options);
+    // An empty set is a fault of the issuer, and says nothing about a token.
+    if (
+      !keySet?.keys?.some(
+        ({ kty, use = 'sig' }) => KEY_TYPES.includes(String(kty)) && use === 'sig',
+      )
+    ) {
+      throw new Error('The issuer has no keys for signatures');
+    }
+    return keySet;
   }
 }
 
-/** Like `fetch`, but reads the body, and fails as soon as it is too large. */
-async function fetchDocument(
+async function fetchJson<Document>(
   ...[url, options]: Parameters<FetchImplementation>
-): Promise<Response> {
+): Promise<Document | null> {
   const response = await fetch(url, options);
-  const body = (response.body ?? []) as AsyncIterable<Uint8Array>;
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    size += chunk.length;
-    if (size > MAX_DOCUMENT_BYTES) {
-      throw new Error(`The issuer sent more than ${MAX_DOCUMENT_BYTES} bytes`);
-    }
-    chunks.push(chunk);
-  }
-  return new Response(Buffer.concat(chunks), response);
+  if (!response.ok) throw new Error(`The issuer responded with HTTP status ${response.status}`);
+  return (await response.json()) as Document | null;
 }

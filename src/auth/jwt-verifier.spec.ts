@@ -231,8 +231,8 @@ describe('a token of an identity provider', () => {
 
   it('is not checked while the keys are needed and cannot be fetched', async () => {
     issuer.setDown(true);
-    const verdict = verifier.verify(await issuer.sign());
-    await expect(verdict).rejects.toMatchObject({ code: ErrorCode.issuerUnavailable });
+    const caller = verifier.verify(await issuer.sign());
+    await expect(caller).rejects.toMatchObject({ code: ErrorCode.issuerUnavailable });
     issuer.setDown(false);
   });
 
@@ -255,24 +255,39 @@ describe('a token of an identity provider', () => {
   });
 });
 
-describe('a text has the form of a JWT', () => {
-  it.each(['eyJh.eyJp.c2ln', 'a.b.c', '-_9.A-.z_'])('if it has three parts, as %s', (text) => {
-    expect(JwtVerifier.isJwt(text)).toBe(true);
+describe('a text is meant for this service', () => {
+  let issuer: Issuer;
+  let verifier: JwtVerifier;
+
+  beforeAll(async () => {
+    issuer = await startIssuer('ES256');
+    verifier = new JwtVerifier({ issuer: issuer.url, audience: AUDIENCE });
+  });
+  afterAll(() => issuer.close());
+
+  it.each<[string, () => Promise<string>]>([
+    ['it is a JWT of this issuer, audience and type', () => issuer.sign()],
+    ['it has this audience and others', () => issuer.sign({ aud: ['other', AUDIENCE] })],
+    ['its type is written in full', () => issuer.sign({}, { typ: 'Application/AT+JWT' })],
+    ['its key is unknown', () => issuer.sign({}, { kid: 'unknown' })],
+  ])('if %s', async (_kind, write) => {
+    expect(verifier.isMeantForThisService(await write())).toBe(true);
   });
 
-  it.each([
-    '',
-    'a',
-    'a.b',
-    'a.b.',
-    '.b.c',
-    'a..c',
-    'a.b.c.d',
-    'a.b.c=',
-    ' a.b.c',
-    'a.b.c\n',
-    'a.b+.c',
-  ])('only then: not as %j', (text) => {
-    expect(JwtVerifier.isJwt(text)).toBe(false);
+  it.each<[string, () => Promise<string> | string]>([
+    ['another issuer', () => issuer.sign({ iss: 'https://example.org' })],
+    ['another audience', () => issuer.sign({ aud: 'other' })],
+    ['no audience', () => issuer.sign({ aud: undefined })],
+    ['another type', () => issuer.sign({}, { typ: 'JWT' })],
+    [
+      'an algorithm that is not accepted',
+      () => `${encode({ alg: 'HS256', typ: 'at+jwt' })}.e30.e30`,
+    ],
+    ['no JSON', () => 'a.b.c'],
+    ['JSON that is no object', () => `${encode(null)}.${encode(null)}.c`],
+    ['two parts', () => 'e30.e30'],
+    ['no text', () => ''],
+  ])('but not if it has %s', async (_kind, write) => {
+    expect(verifier.isMeantForThisService(await write())).toBe(false);
   });
 });

@@ -1,4 +1,4 @@
-import { jwtVerify, type JWTPayload } from 'jose';
+import { decodeJwt, decodeProtectedHeader, jwtVerify, type JWTPayload } from 'jose';
 import type { Config } from '../config/config.js';
 import { ServiceError } from '../errors/service-error.js';
 import type { Caller } from './caller.js';
@@ -21,8 +21,8 @@ const ALGORITHMS = [
 
 const CLOCK_TOLERANCE_SECONDS = 5;
 
-/** Three parts in base64url. Any other text is refused without a request to the issuer. */
-const JWT_PATTERN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+/** Distinguishes an access token from an ID token of the same issuer (RFC 9068 section 2.1). */
+const TYPE = 'at+jwt';
 
 /** Verifies access tokens of an identity provider: JWTs as RFC 9068 describes them. */
 export class JwtVerifier {
@@ -32,24 +32,38 @@ export class JwtVerifier {
     this.keys = new IssuerKeys(config.issuer);
   }
 
-  /** Whether the token has the form of a JWT; it may still be invalid. */
-  static isJwt(token: string): boolean {
-    return JWT_PATTERN.test(token);
+  /**
+   * Whether the token is a JWT that names this issuer, this audience and an algorithm that can be accepted. `verify` requires
+   * them, too, but an unknown key would have the issuer asked for it first.
+   */
+  isMeantForThisService(token: string): boolean {
+    try {
+      const { alg, typ } = decodeProtectedHeader(token);
+      const { iss, aud } = decodeJwt(token);
+      const audiences = [aud].flat();
+      return (
+        ALGORITHMS.includes(String(alg)) &&
+        typ?.toLowerCase().replace(/^application\//, '') === TYPE &&
+        iss === this.config.issuer &&
+        audiences.includes(this.config.audience)
+      );
+    } catch {
+      return false;
+    }
   }
 
   /**
    * @returns the caller with this token, or undefined if it is not valid
    * @throws ServiceError issuerUnavailable when the issuer's keys are needed and cannot be fetched
    */
-  async verify(token: string): Promise<Caller | undefined> {
+  readonly verify = async (token: string): Promise<Caller | undefined> => {
     let payload: JWTPayload;
     try {
       ({ payload } = await jwtVerify(token, this.keys.find, {
         issuer: this.config.issuer,
         audience: this.config.audience,
         algorithms: ALGORITHMS,
-        // Distinguishes an access token from an ID token of the same issuer (RFC 9068 section 2.1).
-        typ: 'at+jwt',
+        typ: TYPE,
         clockTolerance: CLOCK_TOLERANCE_SECONDS,
         requiredClaims: ['exp', 'iat'],
       }));
@@ -60,7 +74,7 @@ export class JwtVerifier {
       return undefined;
     }
     return callerOf(payload);
-  }
+  };
 }
 
 /** Checks the claims that RFC 9068 section 2.2 requires, beyond those that jose has checked. */

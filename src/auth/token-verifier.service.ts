@@ -1,37 +1,70 @@
+// Checks tokens. Only a wrong one is counted for its address, afterwards: so wrong tokens never lock out a valid one.
+
 import { Inject, Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import pLimit, { type LimitFunction } from 'p-limit';
 import type { Logger } from 'pino';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { CONFIG, type Config } from '../config/config.js';
-import { overloaded, TooManyAttemptsError } from '../errors/service-error.js';
+import {
+  overloaded,
+  tokenInvalid,
+  tooManyAttempts,
+  type ServiceError,
+} from '../errors/service-error.js';
 import { PINO_LOGGER } from '../logging/logging.module.js';
 import { isWellFormedAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';
 import type { Caller } from './caller.js';
 import { FailedAttempts } from './failed-attempts.js';
 import { JwtVerifier } from './jwt-verifier.js';
-import { VerdictCache, type Verdict } from './verdict-cache.js';
+
+/**
+ * A revoked token works no longer than this, which is below the five seconds that operators are promised. A time limit also
+ * works behind poolers and through failovers, unlike LISTEN/NOTIFY.
+ */
+const MAX_AGE_MS = 4000;
+
+const MAX_CACHED_TOKENS = 10_000;
+
+/** A JWT may have many kilobytes. */
+const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
 
 /** The statement RECORD_USE stores a use once in this time: sent more often, it would change nothing. */
 const USE_INTERVAL_MS = 60_000;
 
-/** How tokens of one format are looked up and limited. */
-interface Source {
-  /** @returns the caller with this token, or undefined if it is not valid */
-  readonly find: (token: string) => Promise<Caller | undefined>;
-  /** The lookups in flight, by token. */
-  readonly lookUps: Map<string, Promise<Caller | undefined>>;
-  readonly failedAttempts: FailedAttempts;
-}
+type LookUp = (token: string) => Promise<Caller | undefined>;
 
-/** Checks tokens, with a cached verdict if there is one. */
 @Injectable()
 export class TokenVerifierService {
-  private readonly verdicts = new VerdictCache();
-  /**
-   * Each source has limits of its own: neither an issuer that hangs nor guesses of another format may delay or
-   * refuse a valid token.
-   */
-  private readonly sources: Readonly<Record<'own' | 'jwt' | 'other', Source>>;
+  /** The results of lookups. Requests with the same token share a lookup; one that fails is not cached. */
+  private readonly cache = new LRUCache<string, Caller | 'invalid', LookUp>({
+    max: MAX_CACHED_TOKENS,
+    maxSize: MAX_CACHED_CHARACTERS,
+    sizeCalculation: (_result, token) => token.length,
+    ttl: MAX_AGE_MS,
+    fetchMethod: async (token, _stale, { context: lookUp, options }) => {
+      const startedAt = performance.now();
+      const caller = await lookUp(token);
+      options.ttl = cacheTime(startedAt, caller);
+      if (caller === undefined) return 'invalid';
+      this.recordUse(caller);
+      return caller;
+    },
+    // A lookup whose place in the cache is needed still ends for the requests that wait for it.
+    ignoreFetchAbort: true,
+  });
+
+  /** Limits the lookups in the database at a time: a flood of guesses must leave connections for plants. */
+  private readonly limitLookUps: LimitFunction;
+  /** undefined without an identity provider. */
+  private readonly jwtVerifier: JwtVerifier | undefined;
+  private readonly failedAttempts: FailedAttempts;
+  /** The ids of the tokens whose use was stored a short time ago. */
+  private readonly recentUses = new LRUCache<string, true>({
+    max: MAX_CACHED_TOKENS,
+    ttl: USE_INTERVAL_MS,
+  });
   private readonly checks: Counter<'outcome'>;
 
   constructor(
@@ -41,18 +74,10 @@ export class TokenVerifierService {
     registry: Registry,
   ) {
     const { auth, database } = config;
-    const source = (find: Source['find']): Source => ({
-      find,
-      lookUps: new Map(),
-      failedAttempts: new FailedAttempts(auth.failuresPerMinute, database.timeout),
-    });
-    const none = () => Promise.resolve(undefined);
-    const jwtVerifier = auth.oidc && new JwtVerifier(auth.oidc);
-    this.sources = {
-      own: source((token) => accessTokens.find(token)),
-      jwt: source(jwtVerifier === undefined ? none : (token) => jwtVerifier.verify(token)),
-      other: source(none),
-    };
+    const limitLookUps = pLimit(Math.max(1, Math.floor(database.poolSize / 2)));
+    this.limitLookUps = limitLookUps;
+    this.jwtVerifier = auth.oidc && new JwtVerifier(auth.oidc);
+    this.failedAttempts = new FailedAttempts(auth.failuresPerMinute);
     this.checks = new Counter({
       name: 'plant_store_token_checks_total',
       help: 'Tokens that were checked, by outcome.',
@@ -61,109 +86,86 @@ export class TokenVerifierService {
     });
     const lookUps: Gauge = new Gauge({
       name: 'plant_store_token_lookups',
-      help: 'Lookups of tokens in flight.',
+      help: 'Lookups of access tokens in the database that run or wait.',
       registers: [registry],
-      collect: () => {
-        const sources = Object.values(this.sources);
-        lookUps.set(sources.reduce((sum, source) => sum + source.lookUps.size, 0));
-      },
+      collect: () => lookUps.set(limitLookUps.activeCount + limitLookUps.pendingCount),
     });
   }
 
   /**
    * Nearly every token is checked here, without a promise.
    *
-   * @returns the caller with this token, if the verdict that it is valid is cached
+   * @returns the caller with this token, if it was found valid a moment ago
    */
   findCached(token: string): Caller | undefined {
-    const verdict = this.verdicts.get(token);
-    if (verdict === undefined) return undefined;
-    if (this.verdicts.isStale(verdict)) {
-      // If the lookup fails, the verdict expires, and the next request waits for a lookup and gets its error.
-      this.lookUp(token).catch(() => undefined);
-    }
-    this.recordUse(verdict);
-    // It means a cached verdict. The name stays, because dashboards and alerts of operators use it.
-    this.checks.inc({ outcome: 'remembered' });
-    return verdict.caller;
+    const result = this.cache.get(token);
+    if (result === undefined || result === 'invalid') return undefined;
+    this.checks.inc({ outcome: 'cached' });
+    return result;
   }
 
   /**
-   * Checks a token without a cached verdict.
-   *
-   * @param address the client's, for counting failures
-   * @returns the caller with this token, or undefined if it is not valid
-   * @throws ServiceError databaseUnavailable, issuerUnavailable or overloaded when there is no verdict;
-   *   TooManyAttemptsError when the address sent too many invalid tokens
+   * @returns the caller with this token; undefined if it is not valid
+   * @throws ServiceError databaseUnavailable, issuerUnavailable or overloaded when the token cannot be checked
    */
-  async verify(token: string, address: string): Promise<Caller | undefined> {
+  async verify(token: string): Promise<Caller | undefined> {
+    const lookUp = this.lookUpOf(token);
+    if (lookUp === undefined) return undefined;
     try {
-      // A token that was valid is exempt from the limit: other clients of its address must not lock it out.
-      const caller = this.verdicts.wasValid(token)
-        ? await this.lookUp(token)
-        : await this.attempt(token, address);
-      this.checks.inc({ outcome: caller === undefined ? 'invalid' : 'valid' });
-      return caller;
+      const result = await this.cache.fetch(token, { context: lookUp });
+      if (result === undefined || result === 'invalid') return undefined;
+      this.checks.inc({ outcome: 'valid' });
+      return result;
     } catch (error) {
-      const isLimited = error instanceof TooManyAttemptsError;
-      this.checks.inc({ outcome: isLimited ? 'limited' : 'unjudged' });
+      this.checks.inc({ outcome: 'unchecked' });
       throw error;
     }
   }
 
-  /** Checks a token that is not known to have been valid: the failures of its address are limited. */
-  private async attempt(token: string, address: string): Promise<Caller | undefined> {
-    const { failedAttempts, lookUps } = this.sourceOf(token);
-    const isNeeded = () =>
-      !this.verdicts.isInvalid(token) &&
-      this.verdicts.get(token) === undefined &&
-      !lookUps.has(token);
-    const checked = await failedAttempts.run(address, isNeeded, async () => {
-      const caller = await this.lookUp(token);
-      // Counted here, before the next request of the address continues.
-      if (caller === undefined) failedAttempts.count(address);
-      return { caller };
-    });
-    if (checked !== undefined) return checked.caller;
-    if (this.verdicts.isInvalid(token)) {
-      failedAttempts.count(address);
-      return undefined;
-    }
-    // This request joins the lookup in flight. An invalid token counts once, for the request that began the lookup.
-    return this.verdicts.get(token)?.caller ?? this.lookUp(token);
+  /**
+   * Counts a token that is not valid.
+   *
+   * @returns the error for its request
+   */
+  refuse(address: string): ServiceError {
+    const retryAfter = this.failedAttempts.count(address);
+    this.checks.inc({ outcome: retryAfter === undefined ? 'invalid' : 'limited' });
+    return retryAfter === undefined ? tokenInvalid() : tooManyAttempts(retryAfter);
   }
 
-  /** Looks a token up once, however many requests wait for the verdict. */
-  private async lookUp(token: string): Promise<Caller | undefined> {
-    const { find, lookUps } = this.sourceOf(token);
-    const inFlight = lookUps.get(token);
-    if (inFlight !== undefined) return inFlight;
-    if (lookUps.size >= this.config.http.maxPendingRequests) throw overloaded();
+  /** @returns undefined for a token that is wrong whatever the database or the issuer knows */
+  private lookUpOf(token: string): LookUp | undefined {
+    if (isWellFormedAccessToken(token)) return this.findAccessToken;
+    return this.jwtVerifier?.isMeantForThisService(token) ? this.jwtVerifier.verify : undefined;
+  }
+
+  private readonly findAccessToken: LookUp = async (token) => {
+    const { http, database } = this.config;
+    if (this.limitLookUps.pendingCount >= http.maxPendingRequests) throw overloaded();
     const startedAt = performance.now();
-    const lookUp = find(token)
-      .then((caller) => {
-        if (caller === undefined) this.verdicts.setInvalid(token);
-        else this.recordUse(this.verdicts.setValid(token, caller, startedAt));
-        return caller;
-      })
-      .finally(() => lookUps.delete(token));
-    lookUps.set(token, lookUp);
-    return lookUp;
-  }
-
-  private sourceOf(token: string): Source {
-    if (isWellFormedAccessToken(token)) return this.sources.own;
-    return JwtVerifier.isJwt(token) ? this.sources.jwt : this.sources.other;
-  }
+    return this.limitLookUps(() => {
+      // Its client has waited for long enough: the lookups before it may each have waited for a timeout.
+      if (performance.now() - startedAt > database.timeout) throw overloaded();
+      return this.accessTokens.find(token);
+    });
+  };
 
   /** Stores the use in the background: no request waits for it. */
-  private recordUse(verdict: Verdict): void {
-    const now = performance.now();
-    const { tokenId } = verdict.caller;
-    if (tokenId === undefined || now - verdict.useRecordedAt < USE_INTERVAL_MS) return;
-    verdict.useRecordedAt = now;
+  private recordUse({ tokenId }: Caller): void {
+    if (tokenId === undefined || this.recentUses.has(tokenId)) return;
+    this.recentUses.set(tokenId, true);
     this.accessTokens.recordUse(tokenId).catch((error: unknown) => {
       this.logger.warn(`The last use of a token could not be written: ${String(error)}`);
     });
   }
+}
+
+/**
+ * @param startedAt when the lookup began: the token may have been revoked right after that
+ * @returns milliseconds, above 0, which would mean without end
+ */
+function cacheTime(startedAt: number, caller: Caller | undefined): number {
+  const untilTooOld = startedAt + MAX_AGE_MS - performance.now();
+  const untilExpired = (caller?.expiresAt ?? Infinity) - Date.now();
+  return Math.max(1, Math.min(untilTooOld, untilExpired));
 }

@@ -14,7 +14,7 @@ import { timeOf, tokenStatusOf, tokenTableOf } from './token-table.js';
 /** A shorter grace period may end before the new token has reached its user. */
 const SAFE_GRACE_MS = 3_600_000;
 
-/** The service caches its verdicts about tokens for nearly as long. */
+/** The service caches for nearly as long that a token is valid. */
 const SOON = 'within five seconds';
 
 export function addTokenCommands(

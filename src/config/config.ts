@@ -100,10 +100,10 @@ const environment = settings
       keepAliveTimeout: env.KEEP_ALIVE_TIMEOUT_MS,
       /**
        * How long a client may neither send nor read. Longer than it may wait for a response: for the keys of its token's
-       * issuer, and then for four steps in the database (docs/limits.md).
+       * issuer, and then for steps in the database (docs/limits.md).
        */
       idleTimeout:
-        Math.max(env.REQUEST_TIMEOUT_MS, MAX_ISSUER_WAIT_MS) + 4 * env.DATABASE_TIMEOUT_MS,
+        Math.max(env.REQUEST_TIMEOUT_MS, MAX_ISSUER_WAIT_MS) + 6 * env.DATABASE_TIMEOUT_MS,
       // With 1,000, the service and its Postgres together could take more than 300 MB.
       maxConnections: env.MAX_CONNECTIONS ?? (env.DATABASE_URL === undefined ? 500 : 4000),
       bodyLimit: env.BODY_LIMIT,

@@ -35,11 +35,13 @@ export const httpUrl = withoutCredentials
   .transform((text) => text.replace(/\/+$/, ''));
 
 /** An attacker that replaces the keys in transit could sign tokens: without TLS, the issuer must be on this machine. */
-export const issuerUrl = withoutCredentials.refine((text) => {
+export function isIssuerUrl(text: string): boolean {
   const url = URL.parse(text);
   const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(url?.hostname ?? '');
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal);
-}, 'must be an https:// address');
+}
+
+export const issuerUrl = withoutCredentials.refine(isIssuerUrl, 'must be an https:// address');
 
 /** An app in a web view has an origin with a scheme of its own, such as capacitor://localhost. */
 const OTHER_ORIGIN = /^(?!https?:|file:|data:|null)[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+(?::\d+)?$/;

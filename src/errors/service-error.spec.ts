@@ -8,7 +8,7 @@ import {
   shuttingDown,
   tokenInvalid,
   tokenMissing,
-  TooManyAttemptsError,
+  tooManyAttempts,
 } from './service-error.js';
 
 const AGAIN = 'Send the request again in a moment.';
@@ -26,7 +26,7 @@ it.each([
     'The bearer token is not valid, or no longer valid.',
   ],
   [
-    () => new TooManyAttemptsError(7),
+    () => tooManyAttempts(7),
     ErrorCode.tooManyAttempts,
     'Too many tokens from your address were not valid. Send the request again in 7 seconds.',
   ],
@@ -55,5 +55,5 @@ it.each([
 });
 
 it('a client that sent too many tokens learns when to send the next one', () => {
-  expect(new TooManyAttemptsError(7).headers).toEqual({ 'Retry-After': '7' });
+  expect(tooManyAttempts(7).headers).toEqual({ 'Retry-After': '7' });
 });

@@ -48,16 +48,13 @@ export function tokenInvalid(): ServiceError {
   );
 }
 
-/** One address sent too many tokens that were not valid. */
-export class TooManyAttemptsError extends ServiceError {
-  /** @param retryAfter seconds */
-  constructor(retryAfter: number) {
-    super(
-      ErrorCode.tooManyAttempts,
-      `Too many tokens from your address were not valid. Send the request again in ${retryAfter} seconds.`,
-      { headers: { 'Retry-After': String(retryAfter) } },
-    );
-  }
+/** @param retryAfter seconds */
+export function tooManyAttempts(retryAfter: number): ServiceError {
+  return new ServiceError(
+    ErrorCode.tooManyAttempts,
+    `Too many tokens from your address were not valid. Send the request again in ${retryAfter} seconds.`,
+    { headers: { 'Retry-After': String(retryAfter) } },
+  );
 }
 
 /** Ends the work on a request whose client has given up: nobody reads a response. */

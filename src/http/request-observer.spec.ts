@@ -115,12 +115,13 @@ describe('the log entry of a request', () => {
     ]);
   });
 
-  it('has at most a hundred characters of a path', async () => {
-    for (const length of [99, 100]) {
-      await end(await observed([], `GET /${'a'.repeat(length)} HTTP/1.1`), 404);
-    }
-    const path = `/${'a'.repeat(99)}`;
-    expect(entries).toMatchObject([{ path }, { path: `${path}…` }]);
+  it.each([
+    ['at most a hundred characters of a path', '/ab'.repeat(34), `${'/ab'.repeat(33)}/…`],
+    ['no long part of a path, which may be a token', `/p/${'a'.repeat(41)}/x`, '/p/…/x'],
+    ['a part of forty characters, such as a UUID', `/${'a'.repeat(40)}`, `/${'a'.repeat(40)}`],
+  ])('has %s', async (_what, sent, path) => {
+    await end(await observed([], `GET ${sent} HTTP/1.1`), 404);
+    expect(entries).toMatchObject([{ path }]);
   });
 
   it.each([

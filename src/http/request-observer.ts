@@ -23,6 +23,8 @@ const UNMATCHED = 'unmatched';
 /** A longer path would fill the terminal. */
 const MAX_PATH_LENGTH = 100;
 
+const LONG_PART = /[^/]{41,}/g;
+
 /** An id of any other form could break a log entry or fill a disk. */
 const WELL_FORMED_ID = /^[\w.:-]{1,128}$/;
 
@@ -89,7 +91,7 @@ export class RequestObserver {
         method: request.method,
         route,
         // A target such as `GET http://` has no path.
-        path: route === UNMATCHED ? beginningOf(request.path ?? request.url) : undefined,
+        path: route === UNMATCHED ? shortened(request.path ?? request.url) : undefined,
         status,
         duration: Math.round(milliseconds * 10) / 10,
         error: error?.code,
@@ -151,9 +153,11 @@ function messagesOf(error: Error): string[] {
   return [error.message, ...(cause instanceof Error ? messagesOf(cause) : [])].filter(Boolean);
 }
 
-/** Only its length matters: Node refuses a path with control characters, which could change the terminal. */
-const beginningOf = (path: string): string =>
-  path.length > MAX_PATH_LENGTH ? `${path.slice(0, MAX_PATH_LENGTH)}…` : path;
+/** A long part of a path may be a token, which must not be shown. */
+function shortened(path: string): string {
+  const text = path.replace(LONG_PART, '…');
+  return text.length > MAX_PATH_LENGTH ? `${text.slice(0, MAX_PATH_LENGTH)}…` : text;
+}
 
 /** The id that the client or a proxy sent in `X-Request-Id`, or a new one. */
 function requestIdOf({ headers }: IncomingMessage): string {

@@ -83,6 +83,21 @@ describe('the log', () => {
       );
     });
 
+    it('has no character that changes the terminal, whoever chose the text', async () => {
+      const text = '\u001b[31m\u009b2J\u202e\r\n\u2028x';
+      const escaped = String.raw`\u{1b}[31m\u{9b}2J\u{202e}\u{d}\u{a}\u{2028}x`;
+      const path = { route: 'unmatched', path: text, status: 404, duration: 1 };
+      expect(await textOf(path, 'request')).toBe(`INFO: 404 ${escaped} 1 ms\n`);
+      const token = `{"token":"${escaped}"}`;
+      expect(await textOf({ token: text }, text)).toContain(`INFO: ${escaped} ${token}\n`);
+    });
+
+    it('shows the stack of an error in lines', async () => {
+      const text = await textOf({ err: new Error('broken\u001b') }, 'failed');
+      expect(text).toContain(String.raw`Error: broken\u{1b}` + '\n');
+      expect(text).toMatch(/\n +at /);
+    });
+
     it.each([
       [
         'status, method, path, duration and error of a request',

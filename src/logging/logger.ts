@@ -49,8 +49,15 @@ function forPeople(output: LogOutput): DestinationStream {
   const toText = prettyFactory(PRETTY);
   return {
     write(entry) {
-      output.write(toText(JSON.parse(entry)));
+      output.write(toText(JSON.parse(entry, escapeText)));
       output.flush();
     },
   };
+}
+
+/** Clients choose some texts, such as the subject of a JWT. Raw, a sequence of control characters would change the terminal. */
+function escapeText(key: string, value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  const invisible = key === 'stack' ? /(?!\n)[\p{C}\p{Zl}\p{Zp}]/gu : /[\p{C}\p{Zl}\p{Zp}]/gu;
+  return value.replace(invisible, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
 }

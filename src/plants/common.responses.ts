@@ -9,7 +9,7 @@ import {
   shuttingDown,
   tokenInvalid,
   tokenMissing,
-  TooManyAttemptsError,
+  tooManyAttempts,
 } from '../errors/service-error.js';
 import { errorResponse } from '../openapi/error-response.js';
 import { headers } from '../openapi/headers.js';
@@ -35,7 +35,7 @@ export function CommonResponses(...badRequests: ServiceError[]): MethodDecorator
       429,
       'Too many tokens from this address were not valid',
       headers('X-Request-Id', 'Retry-After'),
-      [new TooManyAttemptsError(60)],
+      [tooManyAttempts(60)],
     ),
     errorResponse(
       500,

@@ -126,7 +126,7 @@ describe('the request body', () => {
     ];
 
     it.each(CASES)('%s: while its token is looked up', async (_case, pieces, expected) => {
-      // A token without a cached verdict: the pieces arrive while it is looked up.
+      // A token that is not in the cache: the pieces arrive while it is looked up.
       const { token } = await service.app.get(AccessTokensService).create('test');
       expect(await sendRaw(service.port, request(pieces, token))).toMatchObject(expected);
     });

@@ -119,7 +119,7 @@ it('pipelined requests beyond the places are refused, in their order', async () 
   const plants = Array.from({ length: 5 }, (_, id) =>
     plantRequest(service.token, JSON.stringify({ id, name: 'a' })),
   );
-  // The verdict about the token is cached now: the guards of the requests below run at once.
+  // The token is in the cache now: the guards of the requests below run at once.
   await service.post('{"id":-1,"name":"a"}');
   const socket = await openConnection(service.port);
   socket.write(plants.join(''));

@@ -241,7 +241,7 @@ describe('metrics', () => {
 
   it.each([
     'plant_store_database_connections{state="idle"}',
-    'plant_store_token_checks_total{outcome="remembered"}',
+    'plant_store_token_checks_total{outcome="cached"}',
     'plant_store_batch_size_count',
     'process_resident_memory_bytes',
     'nodejs_eventloop_lag_p99_seconds',

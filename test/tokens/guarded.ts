@@ -34,7 +34,7 @@ export interface Guarded {
   readonly issuer: Issuer;
   /** A valid token of `gardener`. */
   readonly token: string;
-  /** Forgets all verdicts and failures. */
+  /** Forgets all tokens and failures. */
   reset(env?: Record<string, string>): void;
   /** Sends a request to a route. */
   send(authorization: string | undefined, request?: SentRequest): Promise<Exchange>;

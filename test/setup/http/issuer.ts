@@ -1,5 +1,4 @@
 import { createServer, type ServerResponse } from 'node:http';
-import { pipeline, Readable } from 'node:stream';
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'jose';
 import { startServer } from './open-server.js';
 
@@ -18,8 +17,6 @@ export interface Issuer {
   rotateKey(algorithm?: string): Promise<void>;
   /** Responds only with errors, or works again. */
   setDown(isDown: boolean): void;
-  /** Sends a response without an end from one path. @returns when a client has cut one off */
-  sendEndlessly(path: string): Promise<void>;
   /** Holds all responses back, or those to one path, until the test calls the function that this returns. */
   hold(path?: string): () => void;
   close(): Promise<void>;
@@ -35,8 +32,6 @@ export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
   let isDown = false;
   let isReleased = Promise.resolve();
   let heldPath: string | undefined;
-  let endlessPath: string | undefined;
-  const cutOff = Promise.withResolvers<void>();
   const documents: Record<string, unknown> = {};
 
   const rotateKey = async (alg = algorithm) => {
@@ -55,12 +50,6 @@ export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
   const respond = (path: string, response: ServerResponse) => {
     if (isDown) {
       response.writeHead(500).end();
-      return;
-    }
-    if (path === endlessPath) {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      // The pipeline ends with an error when the client closes the connection.
-      pipeline(Readable.from(endlessSpace()), response, () => cutOff.resolve());
       return;
     }
     const document = documents[path];
@@ -112,10 +101,6 @@ export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
     setDown: (value) => {
       isDown = value;
     },
-    sendEndlessly: (path) => {
-      endlessPath = path;
-      return cutOff.promise;
-    },
     hold: (path) => {
       heldPath = path;
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -124,9 +109,4 @@ export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
     },
     close,
   };
-}
-
-/** White space, which may stand before any JSON. */
-function* endlessSpace(): Generator<Buffer> {
-  for (const space = Buffer.alloc(64 * 1024, ' '); ;) yield space;
 }
