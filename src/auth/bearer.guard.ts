@@ -25,7 +25,7 @@ export class BearerGuard extends AuthGuard('bearer') {
   override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const request = requestOf(context);
     const token = bearerToken(request);
-    // Also on public routes, so that the log entry has the caller.
+    // On a public route, too, a cached token names the caller for the log.
     request.user = token === undefined ? undefined : this.tokenVerifier.findCached(token);
     if (request.user !== undefined || this.isPublic(context)) return true;
     if (token === undefined) throw tokenMissing();
@@ -62,7 +62,7 @@ export class BearerGuard extends AuthGuard('bearer') {
     if (error) throw error as Error;
     const request = requestOf(context);
     // `ip` is undefined only when the connection is closed. Any address will do then: nobody reads the response.
-    if (!caller) throw this.tokenVerifier.refuse(request.ip ?? '::');
+    if (!caller) throw this.tokenVerifier.countInvalid(request.ip ?? '::');
     // @nestjs/passport sets the user on the object from `getRequest`, not on the request.
     request.user = caller;
     return caller;

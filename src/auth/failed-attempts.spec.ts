@@ -7,23 +7,23 @@ const MINUTE_MS = 60_000;
 const HERE = '192.0.2.1';
 const LONG = 'x'.repeat(99);
 
-describe('the limit on the wrong tokens of an address', () => {
+describe('the limit on the invalid tokens of an address', () => {
   let attempts: FailedAttempts;
   const advance = holdClock();
 
   beforeEach(() => {
     attempts = new FailedAttempts(LIMIT);
-    for (let i = 0; i < LIMIT; i++) expect(attempts.count(HERE)).toBeUndefined();
+    for (let i = 0; i < LIMIT; i++) expect(attempts.record(HERE)).toBeUndefined();
   });
 
   it('applies to a minute that begins with the first of them, and says how many seconds are left', async () => {
-    expect(attempts.count(HERE)).toBe(60);
+    expect(attempts.record(HERE)).toBe(60);
     await advance(MINUTE_MS / 2 + 1);
-    expect(attempts.count(HERE)).toBe(30);
+    expect(attempts.record(HERE)).toBe(30);
     await advance(MINUTE_MS / 2 - 2);
-    expect(attempts.count(HERE)).toBe(1);
+    expect(attempts.record(HERE)).toBe(1);
     await advance(2);
-    expect(attempts.count(HERE)).toBeUndefined();
+    expect(attempts.record(HERE)).toBeUndefined();
   });
 
   it.each([
@@ -31,23 +31,23 @@ describe('the limit on the wrong tokens of an address', () => {
     ['ahead', MINUTE_MS],
   ])('does not change if the date is set %s', async (_how, change) => {
     await advance.changeDate(change);
-    expect(attempts.count(HERE)).toBe(60);
+    expect(attempts.record(HERE)).toBe(60);
   });
 
   it('is forgotten after 10,000 others were seen', () => {
-    for (let i = 0; i < 9999; i++) attempts.count(`198.51.${i >> 8}.${i & 255}`);
-    expect(attempts.count(HERE)).toBe(60);
-    for (let i = 0; i < 10_000; i++) attempts.count(`198.52.${i >> 8}.${i & 255}`);
-    expect(attempts.count(HERE)).toBeUndefined();
+    for (let i = 0; i < 9999; i++) attempts.record(`198.51.${i >> 8}.${i & 255}`);
+    expect(attempts.record(HERE)).toBe(60);
+    for (let i = 0; i < 10_000; i++) attempts.record(`198.52.${i >> 8}.${i & 255}`);
+    expect(attempts.record(HERE)).toBeUndefined();
   });
 });
 
-describe('the address of a wrong token', () => {
-  /** Whether wrong tokens from one address count for the other one. */
+describe('the address of a invalid token', () => {
+  /** Whether invalid tokens from one address count for the other one. */
   function isShared(one: string, other: string): boolean {
     const attempts = new FailedAttempts(1);
-    attempts.count(one);
-    return attempts.count(other) !== undefined;
+    attempts.record(one);
+    return attempts.record(other) !== undefined;
   }
 
   it.each([

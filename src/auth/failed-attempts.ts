@@ -3,10 +3,10 @@ import { LRUCache } from 'lru-cache';
 
 const WINDOW_MS = 60_000;
 
-/** Beyond this number, the wrong tokens of the least recently seen address are forgotten. */
+/** Beyond this number, the invalid tokens of the least recently seen address are forgotten. */
 const MAX_ADDRESSES = 10_000;
 
-/** Counts the wrong tokens of each address, in a minute that begins with the first of them. */
+/** Counts the invalid tokens of each address, in a minute that begins with the first of them. */
 export class FailedAttempts {
   private readonly counts = new LRUCache<string, number>({
     max: MAX_ADDRESSES,
@@ -14,15 +14,15 @@ export class FailedAttempts {
     noUpdateTTL: true,
   });
 
-  /** @param limit the wrong tokens that an address may send in a minute */
+  /** @param limit the invalid tokens that an address may send in a minute */
   constructor(private readonly limit: number) {}
 
   /**
-   * Counts a wrong token.
+   * Counts an invalid token.
    *
-   * @returns undefined within the limit; beyond it, the seconds until the minute ends
+   * @returns undefined within the limit; beyond it, the seconds until its minute ends
    */
-  count(address: string): number | undefined {
+  record(address: string): number | undefined {
     const network = networkOf(address);
     const count = (this.counts.get(network) ?? 0) + 1;
     this.counts.set(network, count);
@@ -39,5 +39,6 @@ function networkOf(address: string): string {
   const plain = address.replace(WITH_PORT, '$1$2');
   // A proxy may forward any text; the key must stay small.
   if (!ipaddr.isValid(plain)) return plain.slice(0, 100);
+  // All four bytes of IPv4, the first eight of IPv6.
   return ipaddr.process(plain).toByteArray().slice(0, 8).join('.');
 }

@@ -35,17 +35,17 @@ export class IssuerKeys {
   private readonly keys: ReturnType<typeof createRemoteJWKSet>;
   // On the monotonic clock.
   private nextAttemptAt = 0;
-  private hasFailed = false;
+  private lastAttemptFailed = false;
 
   constructor(private readonly issuer: string) {
-    // jose gets the URL of the metadata; `fetchKeys` finds the URL of the keys there.
+    // jose gets the URL of the metadata; `fetchKeySet` finds the URL of the keys there.
     const metadataUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     this.keys = createRemoteJWKSet(new URL(metadataUrl), {
       timeoutDuration: TIMEOUT_MS,
-      // jose measures both with the date: set back, it would keep a withdrawn key, and not look for a new one.
+      // jose uses the date for both: when that is set back, it would keep withdrawn keys, and not look for new ones.
       cacheMaxAge: Infinity,
       cooldownDuration: Infinity,
-      [customFetch]: (url, options) => this.fetchKeys(url, options),
+      [customFetch]: (url, options) => this.fetchAfterCooldown(url, options),
     });
     setInterval(() => {
       // A failure is reported by the requests that need the keys.
@@ -70,25 +70,25 @@ export class IssuerKeys {
     return this.keys(header, token);
   };
 
-  private async fetchKeys(...[url, options]: Parameters<FetchImplementation>): Promise<Response> {
-    const rest = this.nextAttemptAt - performance.now();
+  private readonly fetchAfterCooldown: FetchImplementation = async (url, options) => {
+    const wait = this.nextAttemptAt - performance.now();
     // The next attempt would probably fail, too: a request must not wait for it.
-    if (rest > 0 && this.hasFailed)
+    if (wait > 0 && this.lastAttemptFailed)
       throw issuerUnavailable(new Error('The issuer failed a moment ago'));
-    await delay(Math.max(0, rest));
+    await delay(Math.max(0, wait));
     this.nextAttemptAt = performance.now() + COOLDOWN_MS;
     try {
       const keys = await this.fetchKeySet(url, options);
-      this.hasFailed = false;
+      this.lastAttemptFailed = false;
       return Response.json(keys);
     } catch (error) {
-      this.hasFailed = true;
+      this.lastAttemptFailed = true;
       throw issuerUnavailable(error);
     }
-  }
+  };
 
   /** OpenID Connect Discovery 1.0, section 4. */
-  private async fetchKeySet(...[url, options]: Parameters<FetchImplementation>): Promise<KeySet> {
+  private async fetchKeySet(url: string, options: RequestInit): Promise<KeySet> {
     const metadata = await fetchJson<Metadata>(url, options);
     // Section 4.3: otherwise one issuer could publish keys for another.
     if (metadata?.issuer !== this.issuer) {
@@ -110,10 +110,8 @@ export class IssuerKeys {
   }
 }
 
-async function fetchJson<Document>(
-  ...[url, options]: Parameters<FetchImplementation>
-): Promise<Document | null> {
+async function fetchJson<Json>(url: string, options: RequestInit): Promise<Json | null> {
   const response = await fetch(url, options);
   if (!response.ok) throw new Error(`The issuer responded with HTTP status ${response.status}`);
-  return (await response.json()) as Document | null;
+  return (await response.json()) as Json | null;
 }

@@ -33,8 +33,8 @@ export class JwtVerifier {
   }
 
   /**
-   * Whether the token is a JWT that names this issuer, this audience and an algorithm that can be accepted. `verify` requires
-   * them, too, but an unknown key would have the issuer asked for it first.
+   * Whether header and claims of the token are those of a JWT for this service. jose checks type, issuer and audience only when it
+   * has the key: checked first, a token with an unknown key that is not meant for this service costs no request to the issuer.
    */
   isMeantForThisService(token: string): boolean {
     try {

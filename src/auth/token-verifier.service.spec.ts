@@ -226,7 +226,7 @@ describe('the verifier of tokens', () => {
       ErrorCode.tokenInvalid,
       ErrorCode.tooManyAttempts,
     ]) {
-      expect(opened.verifier.refuse(ADDRESS)).toMatchObject({ code });
+      expect(opened.verifier.countInvalid(ADDRESS)).toMatchObject({ code });
     }
     await verify(token);
     findCached(token);

@@ -1,5 +1,3 @@
-// Checks tokens. Only a wrong one is counted for its address, afterwards: so wrong tokens never lock out a valid one.
-
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import pLimit, { type LimitFunction } from 'p-limit';
@@ -20,8 +18,7 @@ import { FailedAttempts } from './failed-attempts.js';
 import { JwtVerifier } from './jwt-verifier.js';
 
 /**
- * A revoked token works no longer than this, which is below the five seconds that operators are promised. A time limit also
- * works behind poolers and through failovers, unlike LISTEN/NOTIFY.
+ * A revoked token works no longer than this, which is below the five seconds that operators are promised.
  */
 const MAX_AGE_MS = 4000;
 
@@ -33,30 +30,31 @@ const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
 /** The statement RECORD_USE stores a use once in this time: sent more often, it would change nothing. */
 const USE_INTERVAL_MS = 60_000;
 
-type LookUp = (token: string) => Promise<Caller | undefined>;
+type Lookup = (token: string) => Promise<Caller | undefined>;
 
+/** Checks tokens. Only one that was found invalid counts for its address: so invalid tokens never lock out a valid one. */
 @Injectable()
 export class TokenVerifierService {
   /** The results of lookups. Requests with the same token share a lookup; one that fails is not cached. */
-  private readonly cache = new LRUCache<string, Caller | 'invalid', LookUp>({
+  private readonly cache = new LRUCache<string, Caller | 'invalid', Lookup>({
     max: MAX_CACHED_TOKENS,
     maxSize: MAX_CACHED_CHARACTERS,
     sizeCalculation: (_result, token) => token.length,
     ttl: MAX_AGE_MS,
-    fetchMethod: async (token, _stale, { context: lookUp, options }) => {
+    fetchMethod: async (token, _stale, { context: lookup, options }) => {
       const startedAt = performance.now();
-      const caller = await lookUp(token);
+      const caller = await lookup(token);
       options.ttl = cacheTime(startedAt, caller);
       if (caller === undefined) return 'invalid';
       this.recordUse(caller);
       return caller;
     },
-    // A lookup whose place in the cache is needed still ends for the requests that wait for it.
+    // If the cache is full, and a running lookup leaves it, the requests that wait for it still get its result.
     ignoreFetchAbort: true,
   });
 
   /** Limits the lookups in the database at a time: a flood of guesses must leave connections for plants. */
-  private readonly limitLookUps: LimitFunction;
+  private readonly databaseLimit: LimitFunction;
   /** undefined without an identity provider. */
   private readonly jwtVerifier: JwtVerifier | undefined;
   private readonly failedAttempts: FailedAttempts;
@@ -74,8 +72,7 @@ export class TokenVerifierService {
     registry: Registry,
   ) {
     const { auth, database } = config;
-    const limitLookUps = pLimit(Math.max(1, Math.floor(database.poolSize / 2)));
-    this.limitLookUps = limitLookUps;
+    this.databaseLimit = pLimit(Math.max(1, Math.floor(database.poolSize / 2)));
     this.jwtVerifier = auth.oidc && new JwtVerifier(auth.oidc);
     this.failedAttempts = new FailedAttempts(auth.failuresPerMinute);
     this.checks = new Counter({
@@ -84,11 +81,11 @@ export class TokenVerifierService {
       labelNames: ['outcome'],
       registers: [registry],
     });
-    const lookUps: Gauge = new Gauge({
+    const lookups: Gauge = new Gauge({
       name: 'plant_store_token_lookups',
       help: 'Lookups of access tokens in the database that run or wait.',
       registers: [registry],
-      collect: () => lookUps.set(limitLookUps.activeCount + limitLookUps.pendingCount),
+      collect: () => lookups.set(this.databaseLimit.activeCount + this.databaseLimit.pendingCount),
     });
   }
 
@@ -109,10 +106,10 @@ export class TokenVerifierService {
    * @throws ServiceError databaseUnavailable, issuerUnavailable or overloaded when the token cannot be checked
    */
   async verify(token: string): Promise<Caller | undefined> {
-    const lookUp = this.lookUpOf(token);
-    if (lookUp === undefined) return undefined;
+    const lookup = this.lookupFor(token);
+    if (lookup === undefined) return undefined;
     try {
-      const result = await this.cache.fetch(token, { context: lookUp });
+      const result = await this.cache.fetch(token, { context: lookup });
       if (result === undefined || result === 'invalid') return undefined;
       this.checks.inc({ outcome: 'valid' });
       return result;
@@ -123,29 +120,29 @@ export class TokenVerifierService {
   }
 
   /**
-   * Counts a token that is not valid.
+   * Counts an invalid token.
    *
    * @returns the error for its request
    */
-  refuse(address: string): ServiceError {
-    const retryAfter = this.failedAttempts.count(address);
+  countInvalid(address: string): ServiceError {
+    const retryAfter = this.failedAttempts.record(address);
     this.checks.inc({ outcome: retryAfter === undefined ? 'invalid' : 'limited' });
     return retryAfter === undefined ? tokenInvalid() : tooManyAttempts(retryAfter);
   }
 
-  /** @returns undefined for a token that is wrong whatever the database or the issuer knows */
-  private lookUpOf(token: string): LookUp | undefined {
+  /** @returns undefined for a token that is invalid whatever the database or the issuer knows */
+  private lookupFor(token: string): Lookup | undefined {
     if (isWellFormedAccessToken(token)) return this.findAccessToken;
     return this.jwtVerifier?.isMeantForThisService(token) ? this.jwtVerifier.verify : undefined;
   }
 
-  private readonly findAccessToken: LookUp = async (token) => {
+  private readonly findAccessToken: Lookup = async (token) => {
     const { http, database } = this.config;
-    if (this.limitLookUps.pendingCount >= http.maxPendingRequests) throw overloaded();
-    const startedAt = performance.now();
-    return this.limitLookUps(() => {
-      // Its client has waited for long enough: the lookups before it may each have waited for a timeout.
-      if (performance.now() - startedAt > database.timeout) throw overloaded();
+    if (this.databaseLimit.pendingCount >= http.maxPendingRequests) throw overloaded();
+    const queuedAt = performance.now();
+    return this.databaseLimit(() => {
+      // It was in the queue for the time of a statement: its client must not wait for another one.
+      if (performance.now() - queuedAt > database.timeout) throw overloaded();
       return this.accessTokens.find(token);
     });
   };
@@ -162,7 +159,7 @@ export class TokenVerifierService {
 
 /**
  * @param startedAt when the lookup began: the token may have been revoked right after that
- * @returns milliseconds, above 0, which would mean without end
+ * @returns milliseconds, at least 1, because lru-cache takes 0 as without end
  */
 function cacheTime(startedAt: number, caller: Caller | undefined): number {
   const untilTooOld = startedAt + MAX_AGE_MS - performance.now();

@@ -10,9 +10,3 @@ const ROWS = [
 it('columns are as wide as their longest cell, and no line ends with spaces', () => {
   expect(tableOf(ROWS)).toBe(['name   count', 'a      1000000', 'birch  7'].join('\n'));
 });
-
-it('columns of numbers end in one line, but for the first column', () => {
-  expect(tableOf(ROWS, 'end')).toBe(
-    ['name     count', 'a      1000000', 'birch        7'].join('\n'),
-  );
-});
