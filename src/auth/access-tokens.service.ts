@@ -33,7 +33,9 @@ const IS_LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now(
 /** The milliseconds since 1970, because `DateStyle` decides how the server prints a time. */
 const epochOf = (column: string) => `(extract(epoch FROM ${column}) * 1000)::numeric AS ${column}`;
 
-const FIND = `SELECT id, name, ${epochOf('expires_at')} FROM access_tokens WHERE hash = $1 AND ${IS_LIVE}`;
+const FIND = `
+  SELECT encode(hash, 'hex') AS hash, id, name, ${epochOf('expires_at')} FROM access_tokens
+  WHERE hash = ANY($1) AND ${IS_LIVE}`;
 
 const SELECT_INFO = `
   SELECT id, name, ${['created_at', 'expires_at', 'revoked_at', 'last_used_at'].map(epochOf).join(', ')}
@@ -76,6 +78,11 @@ interface InfoRow {
   readonly expires_at: string | null;
   readonly revoked_at: string | null;
   readonly last_used_at: string | null;
+}
+
+interface FoundRow extends Pick<InfoRow, 'id' | 'name' | 'expires_at'> {
+  /** In hexadecimal. */
+  readonly hash: string;
 }
 
 /**
@@ -172,20 +179,25 @@ export class AccessTokensService {
     });
   }
 
+  /** The caller with a token, as `findAll`. */
+  async find(token: string): Promise<Caller | undefined> {
+    const [caller] = await this.findAll([token]);
+    return caller;
+  }
+
   /**
-   * @returns the caller with this token, or undefined if it is unknown, expired or revoked
+   * @returns for each token its caller, or undefined if it is unknown, expired or revoked
    * @throws ServiceError databaseUnavailable when the database cannot be reached or does not respond in time
    */
-  async find(token: string): Promise<Caller | undefined> {
-    const { rows } = await runStatement<Pick<InfoRow, 'id' | 'name' | 'expires_at'>>(
-      this.dataSource,
-      FIND,
-      [hashAccessToken(token)],
-    );
-    const [found] = rows;
+  async findAll(tokens: readonly string[]): Promise<(Caller | undefined)[]> {
+    const hashes = tokens.map(hashAccessToken);
+    const { rows } = await runStatement<FoundRow>(this.dataSource, FIND, [hashes]);
     // The lookup in the index does not take constant time, but its duration can reveal only a hash, never a token.
-    if (found === undefined) return undefined;
-    return { name: found.name, tokenId: found.id, expiresAt: dateOf(found.expires_at)?.getTime() };
+    const callers = new Map<string, Caller>();
+    for (const { hash, id, name, expires_at } of rows) {
+      callers.set(hash, { name, tokenId: id, expiresAt: dateOf(expires_at)?.getTime() });
+    }
+    return hashes.map((hash) => callers.get(hash.toString('hex')));
   }
 
   /** Stores that a token was used now, at most once a minute, however often this is called. */

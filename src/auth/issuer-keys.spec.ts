@@ -2,6 +2,7 @@ import { errors, type CompactJWSHeaderParameters } from 'jose';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { holdClock } from '../../test/setup/time/clock.js';
 import { startIssuer, type Issuer } from '../../test/setup/http/issuer.js';
+import { holdTimers } from '../../test/setup/time/held-timers.js';
 import { until } from '../../test/setup/time/until.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { IssuerKeys } from './issuer-keys.js';
@@ -17,19 +18,17 @@ const because = (message: unknown) => ({ ...UNAVAILABLE, cause: { message } });
 describe('the keys of an issuer', () => {
   let issuer: Issuer;
   let keys: IssuerKeys;
-  let reload: () => void;
   const advance = holdClock();
 
   beforeEach(async () => {
     issuer = await startIssuer('ES256');
-    const startInterval = jest.spyOn(globalThis, 'setInterval');
+    holdTimers();
     keys = new IssuerKeys(issuer.url);
-    const [callback, interval] = startInterval.mock.lastCall!;
-    expect(interval).toBe(MAX_AGE_MS);
-    reload = callback;
-    startInterval.mockRestore();
   });
-  afterEach(() => issuer.close());
+  afterEach(async () => {
+    jest.useRealTimers();
+    await issuer.close();
+  });
 
   const find = (header: CompactJWSHeaderParameters) =>
     keys.find(header, { payload: '', signature: '' });
@@ -103,6 +102,7 @@ describe('the keys of an issuer', () => {
     ['none', {}],
     ['null', null],
     ['keys in another form', { keys: 'a' }],
+    ['a good key and something else', { keys: [{ kty: 'RSA', n: 'AQAB', e: 'AQAB' }, null] }],
     ['only shared secrets', { keys: [{ kty: 'oct', k: 'AQAB' }] }],
     ['only keys for encryption', { keys: [{ kty: 'RSA', use: 'enc', n: 'AQAB', e: 'AQAB' }] }],
     ['no JSON', undefined],
@@ -202,21 +202,44 @@ describe('the keys of an issuer', () => {
     await findKey();
     await issuer.rotateKey();
     await advance(MAX_AGE_MS);
+    jest.advanceTimersByTime(MAX_AGE_MS - 1);
     expect(await find(withdrawn)).toMatchObject(KEY);
-    reload();
+    expect(issuer.requests).toBe(2);
+    jest.advanceTimersByTime(1);
     await until(() => issuer.requests === 4);
     expect(await findKey()).toMatchObject(KEY);
     await advance(1000);
     await expect(find(withdrawn)).rejects.toThrow(errors.JWKSNoMatchingKey);
   });
 
-  it('are used longer while the issuer cannot be reached, and say nothing about an unknown key', async () => {
+  it('are used longer while the issuer cannot be reached, and requested again every ten seconds until it responds', async () => {
+    const withdrawn = headerOf(issuer);
     await findKey();
+    await issuer.rotateKey();
     issuer.setDown(true);
     await advance(MAX_AGE_MS);
-    reload();
+    jest.advanceTimersByTime(MAX_AGE_MS);
     await until(() => issuer.requests === 3);
+    expect(await find(withdrawn)).toMatchObject(KEY);
+    await expect(findKey()).rejects.toMatchObject(UNAVAILABLE);
+    issuer.setDown(false);
+    await advance(1000);
+    jest.advanceTimersByTime(10_000);
+    await until(() => issuer.requests === 5);
     expect(await findKey()).toMatchObject(KEY);
-    await expect(findUnknown()).rejects.toMatchObject(UNAVAILABLE);
+    await advance(1000);
+    await expect(find(withdrawn)).rejects.toThrow(errors.JWKSNoMatchingKey);
+  });
+
+  it('are not waited for by more than a thousand tokens with an unknown key', async () => {
+    await findKey();
+    await advance(1000);
+    const release = issuer.hold();
+    const waiting = Array.from({ length: 1000 }, findUnknown);
+    await expect(findUnknown()).rejects.toMatchObject({ code: ErrorCode.overloaded });
+    expect(await findKey()).toMatchObject(KEY);
+    release();
+    const reasons = await Promise.allSettled(waiting);
+    expect(reasons[999]).toMatchObject({ reason: expect.any(errors.JWKSNoMatchingKey) });
   });
 });

@@ -1,15 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
+  createLocalJWKSet,
   createRemoteJWKSet,
   customFetch,
   errors,
   type FetchImplementation,
+  type JSONWebKeySet,
+  type JWK,
   type JWTVerifyGetKey,
 } from 'jose';
 import { isIssuerUrl } from '../config/parsers.js';
-import { issuerUnavailable } from '../errors/service-error.js';
+import { issuerUnavailable, overloaded } from '../errors/service-error.js';
 
-/** The shortest time between two requests to the issuer, whatever tokens arrive and whether it responds or not. */
+/** The shortest time between two attempts to fetch the keys, whatever tokens arrive and whether it responds or not. */
 const COOLDOWN_MS = 1000;
 
 /** The longest wait for the keys, including the cooldown. */
@@ -17,6 +20,12 @@ const TIMEOUT_MS = 3000;
 
 /** A key that the issuer has withdrawn is accepted for this long, and longer only while the issuer cannot be reached. */
 const RELOAD_INTERVAL_MS = 5 * 60_000;
+
+/** After a failure, so that a key that was withdrawn meanwhile does not work for another five minutes. */
+const RETRY_INTERVAL_MS = 10_000;
+
+/** The most tokens with an unknown key that wait for the issuer. */
+const MAX_WAITING = 1000;
 
 /** The kinds of keys that can verify a signature, RFC 7518 section 6.1 and RFC 8037. */
 const KEY_TYPES = ['RSA', 'EC', 'OKP'];
@@ -26,16 +35,13 @@ interface Metadata {
   readonly jwks_uri?: unknown;
 }
 
-interface KeySet {
-  readonly keys?: readonly { readonly kty?: unknown; readonly use?: unknown }[];
-}
-
 /** The public keys of an issuer, found by OpenID Connect Discovery. They stay while the issuer cannot be reached. */
 export class IssuerKeys {
   private readonly keys: ReturnType<typeof createRemoteJWKSet>;
   // On the monotonic clock.
   private nextAttemptAt = 0;
   private lastAttemptFailed = false;
+  private waiting = 0;
 
   constructor(private readonly issuer: string) {
     // jose gets the URL of the metadata; `fetchKeySet` finds the URL of the keys there.
@@ -47,10 +53,7 @@ export class IssuerKeys {
       cooldownDuration: Infinity,
       [customFetch]: (url, options) => this.fetchAfterCooldown(url, options),
     });
-    setInterval(() => {
-      // A failure is reported by the requests that need the keys.
-      this.keys.reload().catch(() => undefined);
-    }, RELOAD_INTERVAL_MS).unref();
+    this.reloadAfter(RELOAD_INTERVAL_MS);
   }
 
   /**
@@ -66,15 +69,33 @@ export class IssuerKeys {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
     }
     // The issuer may have a new key.
-    await this.keys.reload();
+    if (this.waiting >= MAX_WAITING) throw overloaded();
+    this.waiting++;
+    try {
+      await this.keys.reload();
+    } finally {
+      this.waiting--;
+    }
     return this.keys(header, token);
   };
+
+  /** @param delay milliseconds */
+  private reloadAfter(delay: number): void {
+    setTimeout(() => {
+      this.keys.reload().then(
+        () => this.reloadAfter(RELOAD_INTERVAL_MS),
+        // The requests that need the keys report the failure.
+        () => this.reloadAfter(RETRY_INTERVAL_MS),
+      );
+    }, delay).unref();
+  }
 
   private readonly fetchAfterCooldown: FetchImplementation = async (url, options) => {
     const wait = this.nextAttemptAt - performance.now();
     // The next attempt would probably fail, too: a request must not wait for it.
-    if (wait > 0 && this.lastAttemptFailed)
+    if (wait > 0 && this.lastAttemptFailed) {
       throw issuerUnavailable(new Error('The issuer failed a moment ago'));
+    }
     await delay(Math.max(0, wait));
     this.nextAttemptAt = performance.now() + COOLDOWN_MS;
     try {
@@ -88,30 +109,30 @@ export class IssuerKeys {
   };
 
   /** OpenID Connect Discovery 1.0, section 4. */
-  private async fetchKeySet(url: string, options: RequestInit): Promise<KeySet> {
-    const metadata = await fetchJson<Metadata>(url, options);
+  private async fetchKeySet(url: string, options: RequestInit): Promise<JSONWebKeySet> {
+    const metadata = (await fetchJson(url, options)) as Metadata | null;
     // Section 4.3: otherwise one issuer could publish keys for another.
     if (metadata?.issuer !== this.issuer) {
       throw new Error('The metadata of the issuer names another issuer');
     }
     const keysUrl = String(metadata.jwks_uri);
-    if (!isIssuerUrl(keysUrl))
+    if (!isIssuerUrl(keysUrl)) {
       throw new Error('The jwks_uri of the issuer is not an https:// address');
-    const keySet = await fetchJson<KeySet>(keysUrl, options);
-    // An empty set is a fault of the issuer, and says nothing about a token.
-    if (
-      !keySet?.keys?.some(
-        ({ kty, use = 'sig' }) => KEY_TYPES.includes(String(kty)) && use === 'sig',
-      )
-    ) {
-      throw new Error('The issuer has no keys for signatures');
     }
+    const keySet = (await fetchJson(keysUrl, options)) as JSONWebKeySet;
+    // It throws for a set of another form. Later, that could not be told from an invalid token.
+    createLocalJWKSet(keySet);
+    // An empty set is a fault of the issuer, and says nothing about a token.
+    if (!keySet.keys.some(canVerify)) throw new Error('The issuer has no keys for signatures');
     return keySet;
   }
 }
 
-async function fetchJson<Json>(url: string, options: RequestInit): Promise<Json | null> {
+const canVerify = ({ kty, use = 'sig' }: JWK): boolean =>
+  use === 'sig' && KEY_TYPES.includes(kty ?? '');
+
+async function fetchJson(url: string, options: RequestInit): Promise<unknown> {
   const response = await fetch(url, options);
   if (!response.ok) throw new Error(`The issuer responded with HTTP status ${response.status}`);
-  return (await response.json()) as Json | null;
+  return response.json();
 }

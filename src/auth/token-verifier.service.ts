@@ -1,15 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import pLimit, { type LimitFunction } from 'p-limit';
 import type { Logger } from 'pino';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { CONFIG, type Config } from '../config/config.js';
-import {
-  overloaded,
-  tokenInvalid,
-  tooManyAttempts,
-  type ServiceError,
-} from '../errors/service-error.js';
+import { Batcher } from '../database/batcher.js';
+import { tokenInvalid, tooManyAttempts, type ServiceError } from '../errors/service-error.js';
 import { PINO_LOGGER } from '../logging/logging.module.js';
 import { isWellFormedAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';
@@ -30,6 +25,9 @@ const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
 /** The statement RECORD_USE stores a use once in this time: sent more often, it would change nothing. */
 const USE_INTERVAL_MS = 60_000;
 
+/** More than the guesses of a flood that arrive during one query. */
+const MAX_BATCH_SIZE = 256;
+
 type Lookup = (token: string) => Promise<Caller | undefined>;
 
 /** Checks tokens. Only one that was found invalid counts for its address: so invalid tokens never lock out a valid one. */
@@ -43,18 +41,24 @@ export class TokenVerifierService {
     ttl: MAX_AGE_MS,
     fetchMethod: async (token, _stale, { context: lookup, options }) => {
       const startedAt = performance.now();
-      const caller = await lookup(token);
-      options.ttl = cacheTime(startedAt, caller);
-      if (caller === undefined) return 'invalid';
-      this.recordUse(caller);
-      return caller;
+      this.lookupsInFlight++;
+      try {
+        const caller = await lookup(token);
+        options.ttl = cacheTime(startedAt, caller);
+        if (caller === undefined) return 'invalid';
+        this.recordUse(caller);
+        return caller;
+      } finally {
+        this.lookupsInFlight--;
+      }
     },
     // If the cache is full, and a running lookup leaves it, the requests that wait for it still get its result.
     ignoreFetchAbort: true,
   });
+  private lookupsInFlight = 0;
 
-  /** Limits the lookups in the database at a time: a flood of guesses must leave connections for plants. */
-  private readonly databaseLimit: LimitFunction;
+  /** One query at a time looks up all access tokens that wait: a flood of guesses leaves the other connections to plants. */
+  private readonly accessTokenLookups: Batcher<string, Caller | undefined>;
   /** undefined without an identity provider. */
   private readonly jwtVerifier: JwtVerifier | undefined;
   private readonly failedAttempts: FailedAttempts;
@@ -67,12 +71,18 @@ export class TokenVerifierService {
 
   constructor(
     private readonly accessTokens: AccessTokensService,
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(CONFIG) config: Config,
     @Inject(PINO_LOGGER) private readonly logger: Logger,
     registry: Registry,
   ) {
-    const { auth, database } = config;
-    this.databaseLimit = pLimit(Math.max(1, Math.floor(database.poolSize / 2)));
+    const { auth, http, database } = config;
+    this.accessTokenLookups = new Batcher((tokens) => accessTokens.findAll(tokens), {
+      size: MAX_BATCH_SIZE,
+      characters: Infinity,
+      inFlight: 1,
+      queued: http.maxPendingRequests,
+      wait: database.timeout,
+    });
     this.jwtVerifier = auth.oidc && new JwtVerifier(auth.oidc);
     this.failedAttempts = new FailedAttempts(auth.failuresPerMinute);
     this.checks = new Counter({
@@ -83,9 +93,9 @@ export class TokenVerifierService {
     });
     const lookups: Gauge = new Gauge({
       name: 'plant_store_token_lookups',
-      help: 'Lookups of access tokens in the database that run or wait.',
+      help: 'Lookups of tokens in flight, in the database or at the issuer.',
       registers: [registry],
-      collect: () => lookups.set(this.databaseLimit.activeCount + this.databaseLimit.pendingCount),
+      collect: () => lookups.set(this.lookupsInFlight),
     });
   }
 
@@ -136,16 +146,9 @@ export class TokenVerifierService {
     return this.jwtVerifier?.isMeantForThisService(token) ? this.jwtVerifier.verify : undefined;
   }
 
-  private readonly findAccessToken: Lookup = async (token) => {
-    const { http, database } = this.config;
-    if (this.databaseLimit.pendingCount >= http.maxPendingRequests) throw overloaded();
-    const queuedAt = performance.now();
-    return this.databaseLimit(() => {
-      // It was in the queue for the time of a statement: its client must not wait for another one.
-      if (performance.now() - queuedAt > database.timeout) throw overloaded();
-      return this.accessTokens.find(token);
-    });
-  };
+  /** Requests with the same token share it, so it does not end when one client gives up. */
+  private readonly findAccessToken: Lookup = (token) =>
+    this.accessTokenLookups.add(token, token.length, { closed: false });
 
   /** Stores the use in the background: no request waits for it. */
   private recordUse({ tokenId }: Caller): void {

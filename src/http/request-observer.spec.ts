@@ -117,8 +117,9 @@ describe('the log entry of a request', () => {
 
   it.each([
     ['at most a hundred characters of a path', '/ab'.repeat(34), `${'/ab'.repeat(33)}/…`],
-    ['no long part of a path, which may be a token', `/p/${'a'.repeat(41)}/x`, '/p/…/x'],
-    ['a part of forty characters, such as a UUID', `/${'a'.repeat(40)}`, `/${'a'.repeat(40)}`],
+    ['no long part of a path, which may be a JWT', `/p/${'a'.repeat(37)}/x`, '/p/…/x'],
+    ['nothing from a token on', '/p/Plantstore_0/x', '/p/…'],
+    ['a part of 36 characters, as a UUID has', `/${'a'.repeat(36)}`, `/${'a'.repeat(36)}`],
   ])('has %s', async (_what, sent, path) => {
     await end(await observed([], `GET ${sent} HTTP/1.1`), 404);
     expect(entries).toMatchObject([{ path }]);

@@ -23,10 +23,10 @@ const UNMATCHED = 'unmatched';
 /** A longer path would fill the terminal. */
 const MAX_PATH_LENGTH = 100;
 
-const LONG_PART = /[^/]{41,}/g;
+const MAYBE_TOKEN = /plantstore_.*|[^/]{37,}/gi;
 
-/** An id of any other form could break a log entry or fill a disk. */
-const WELL_FORMED_ID = /^[\w.:-]{1,128}$/;
+/** An id of any other form could break a log entry or fill a disk, or be a token. */
+const WELL_FORMED_ID = /^(?!plantstore_)[\w.:-]{1,128}$/i;
 
 /** Logs, measures and traces every request once, when its response is closed. */
 @Injectable()
@@ -153,9 +153,9 @@ function messagesOf(error: Error): string[] {
   return [error.message, ...(cause instanceof Error ? messagesOf(cause) : [])].filter(Boolean);
 }
 
-/** A long part of a path may be a token, which must not be shown. */
+/** A token in a path must not be shown. A part of more than 36 characters, which a UUID has, may be a JWT. */
 function shortened(path: string): string {
-  const text = path.replace(LONG_PART, '…');
+  const text = path.replace(MAYBE_TOKEN, '…');
   return text.length > MAX_PATH_LENGTH ? `${text.slice(0, MAX_PATH_LENGTH)}…` : text;
 }
 

@@ -8,7 +8,7 @@ import type { Logger } from 'pino';
 import { CONFIG, type AppConfig } from '../config/config.js';
 import type { Shards } from '../database/shards.js';
 import { PINO_LOGGER } from '../logging/logging.module.js';
-import type { BatchLimits } from './batcher.js';
+import type { BatchLimits } from '../database/batcher.js';
 import type { NewPlant } from './dto/plant.js';
 import { PlantsRepository } from './plants.repository.js';
 

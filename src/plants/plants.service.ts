@@ -4,7 +4,7 @@ import type { Client } from '../http/client.js';
 import { inSpan } from '../tracing/tracing.js';
 import { BatchLimitsService } from './batch-limits.service.js';
 import { BatchMetrics } from './batch-metrics.js';
-import { Batcher } from './batcher.js';
+import { Batcher } from '../database/batcher.js';
 import type { NewPlant, Plant } from './dto/plant.js';
 import { TEXT_FIELDS } from './plant-fields.js';
 import { PlantsRepository } from './plants.repository.js';

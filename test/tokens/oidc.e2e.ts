@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { holdClock } from '../setup/time/clock.js';
 import { AUDIENCE, startIssuer, type Issuer } from '../setup/http/issuer.js';
 import { startService, type TestService } from '../setup/service/service.js';
+import { until } from '../setup/time/until.js';
 
 const PLANT = '{"id":1,"name":"a"}';
 
@@ -25,6 +26,14 @@ describe('access tokens of an identity provider', () => {
   it("are accepted in addition to the service's own tokens", async () => {
     expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
     expect(await postWith(service.token)).toMatchObject({ status: 200 });
+  });
+
+  it('are refused from their expiry on, although they are in the cache', async () => {
+    const now = Math.floor(Date.now() / 1000);
+    // The clock of the issuer may be five seconds slow.
+    const token = await issuer.sign({ iat: now - 60, exp: now - 2 });
+    expect(await postWith(token)).toMatchObject({ status: 200 });
+    await until(async () => (await postWith(token)).status === 401);
   });
 
   // What else makes them invalid: jwt-verifier.spec.ts.

@@ -12,7 +12,7 @@ export interface TestVerifier {
   /** The messages that it logged. */
   readonly log: readonly string[];
   /** The lookups in flight. */
-  lookUps(): Promise<number>;
+  lookups(): Promise<number>;
   /** The number of checks by outcome. */
   outcomes(): Promise<Record<string, number>>;
 }
@@ -39,7 +39,7 @@ export function openVerifier(
       registry,
     ),
     log,
-    lookUps: async () => (await valuesOf('plant_store_token_lookups'))[0]!.value,
+    lookups: async () => (await valuesOf('plant_store_token_lookups'))[0]!.value,
     outcomes: async () => {
       const values = await valuesOf('plant_store_token_checks_total');
       return Object.fromEntries(

@@ -1,6 +1,5 @@
 import type { Client } from '../../src/http/client.js';
-import type { BatchMetrics } from '../../src/plants/batch-metrics.js';
-import { Batcher, type BatchLimits } from '../../src/plants/batcher.js';
+import { Batcher, type BatchLimits, type BatchObserver } from '../../src/database/batcher.js';
 import { settled } from '../setup/time/settled.js';
 
 /** A batcher whose batches end when the test says so. An item is the number of its characters, and its outcome ten times that. */
@@ -23,7 +22,7 @@ export interface ControlledBatcher {
 
 export function controlledBatcher(
   limits: Partial<BatchLimits<number>> = {},
-  metrics?: BatchMetrics,
+  metrics?: BatchObserver,
 ): ControlledBatcher {
   const sent: (readonly number[])[] = [];
   const ends: PromiseWithResolvers<number[]>[] = [];

@@ -1,7 +1,6 @@
-import { PartUnavailableError } from '../database/run-statement.js';
 import { ConnectionClosed, overloaded, ServiceError } from '../errors/service-error.js';
 import type { Client } from '../http/client.js';
-import type { BatchMetrics } from './batch-metrics.js';
+import { PartUnavailableError } from './run-statement.js';
 
 export interface BatchLimits<Item> {
   /** The most items in a batch. */
@@ -16,6 +15,11 @@ export interface BatchLimits<Item> {
   readonly queued: number;
   /** How long an item may stay in the queue, in milliseconds. */
   readonly wait: number;
+}
+
+export interface BatchObserver {
+  /** @param wait of the first item, in milliseconds */
+  observe(size: number, wait: number): void;
 }
 
 interface Queued<Item, Outcome> {
@@ -63,7 +67,7 @@ export class Batcher<Item, Outcome> {
   constructor(
     private readonly run: (items: readonly Item[]) => Promise<readonly Outcome[]>,
     private readonly limits: BatchLimits<Item>,
-    private readonly metrics?: BatchMetrics,
+    private readonly metrics?: BatchObserver,
   ) {}
 
   /** How many items wait, without those whose client has given up. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { holdClock } from '../../test/setup/time/clock.js';
-import { controlledBatcher } from '../../test/plants/controlled-batcher.js';
+import { controlledBatcher } from '../../test/database/controlled-batcher.js';
 import { PartUnavailableError } from '../database/run-statement.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';

@@ -1,11 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { Registry } from 'prom-client';
 import { holdClock } from '../../test/setup/time/clock.js';
-import { controlledBatcher } from '../../test/plants/controlled-batcher.js';
+import { controlledBatcher } from '../../test/database/controlled-batcher.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ConnectionClosed } from '../errors/service-error.js';
-import { BatchMetrics } from './batch-metrics.js';
 
 const OVERLOADED: unknown = expect.objectContaining({ code: ErrorCode.overloaded });
 const CLOSED: unknown = expect.any(ConnectionClosed);
@@ -230,21 +228,21 @@ describe('the time of an item in the queue', () => {
     expect(outcomes).toEqual([10, OVERLOADED, 30]);
   });
 
-  it('is in the metrics, with the number of items in the batch', async () => {
-    const registry = new Registry();
+  it('is observed, with the number of items in the batch', async () => {
+    const observed: [size: number, wait: number][] = [];
     const { batcher, add, finish } = controlledBatcher(
       {},
-      new BatchMetrics(registry, () => batcher.queueLength),
+      { observe: (...batch) => void observed.push(batch) },
     );
     await add(1);
     await add(2);
     await advance(250);
     await add(3);
-    const waiting = await registry.getSingleMetric('plant_store_batch_waiting')!.get();
-    expect(waiting.values).toEqual([{ value: 2, labels: {} }]);
+    expect(batcher.queueLength).toBe(2);
     await finish(0);
-    const metrics = await registry.metrics();
-    expect(metrics).toContain('plant_store_batch_size_sum 3\n');
-    expect(metrics).toContain('plant_store_batch_wait_seconds_sum 0.25\n');
+    expect(observed).toEqual([
+      [1, 0],
+      [2, 250],
+    ]);
   });
 });
