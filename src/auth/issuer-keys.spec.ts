@@ -235,7 +235,7 @@ describe('the keys of an issuer', () => {
     await findKey();
     await advance(1000);
     const release = issuer.hold();
-    const waiting = Array.from({ length: 1000 }, findUnknown);
+    const waiting = Array.from({ length: 1000 }, async () => findUnknown());
     await expect(findUnknown()).rejects.toMatchObject({ code: ErrorCode.overloaded });
     expect(await findKey()).toMatchObject(KEY);
     release();
