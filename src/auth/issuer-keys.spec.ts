@@ -231,6 +231,14 @@ describe('the keys of an issuer', () => {
     await expect(find(withdrawn)).rejects.toThrow(errors.JWKSNoMatchingKey);
   });
 
+  it('are not waited for by more than a thousand tokens before they are known, either', async () => {
+    const release = issuer.hold();
+    const waiting = Array.from({ length: 1000 }, async () => findKey());
+    await expect(findKey()).rejects.toMatchObject({ code: ErrorCode.overloaded });
+    release();
+    expect((await Promise.all(waiting))[999]).toMatchObject(KEY);
+  });
+
   it('are not waited for by more than a thousand tokens with an unknown key', async () => {
     await findKey();
     await advance(1000);

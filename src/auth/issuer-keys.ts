@@ -24,7 +24,7 @@ const RELOAD_INTERVAL_MS = 5 * 60_000;
 /** After a failure, so that a key that was withdrawn meanwhile does not work for another five minutes. */
 const RETRY_INTERVAL_MS = 10_000;
 
-/** The most tokens with an unknown key that wait for the issuer. */
+/** The most tokens that wait for the keys of the issuer. */
 const MAX_WAITING = 1000;
 
 /** The kinds of keys that can verify a signature, RFC 7518 section 6.1 and RFC 8037. */
@@ -59,16 +59,23 @@ export class IssuerKeys {
   /**
    * The key of a token, in the form that `jwtVerify` takes.
    *
-   * @throws ServiceError issuerUnavailable when the keys cannot be fetched; any other error, mostly one of jose, when the
+   * @throws ServiceError issuerUnavailable when the keys cannot be fetched, overloaded when too many tokens wait for them; any other error, mostly one of jose, when the
    *   issuer has no such key, or one that cannot be used
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
+    if (this.keys.jwks() === undefined) await this.waitForReload();
     try {
       return await this.keys(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
     }
     // The issuer may have a new key.
+    await this.waitForReload();
+    return this.keys(header, token);
+  };
+
+  /** @throws ServiceError issuerUnavailable, or overloaded when too many tokens wait already */
+  private async waitForReload(): Promise<void> {
     if (this.waiting >= MAX_WAITING) throw overloaded();
     this.waiting++;
     try {
@@ -76,8 +83,7 @@ export class IssuerKeys {
     } finally {
       this.waiting--;
     }
-    return this.keys(header, token);
-  };
+  }
 
   /** @param delay milliseconds */
   private reloadAfter(delay: number): void {

@@ -12,9 +12,7 @@ import type { Caller } from './caller.js';
 import { FailedAttempts } from './failed-attempts.js';
 import { JwtVerifier } from './jwt-verifier.js';
 
-/**
- * A revoked token works no longer than this, which is below the five seconds that operators are promised.
- */
+/** A revoked token works no longer than this, which is below the five seconds that operators are promised. */
 const MAX_AGE_MS = 4000;
 
 const MAX_CACHED_TOKENS = 10_000;
