@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net';
 import { distance } from 'fastest-levenshtein';
 import { parse } from 'pg-connection-string';
 import { describeFileError } from './file-error.js';
@@ -8,12 +7,8 @@ const MUST_BE = 'must be an address such as postgres://user:password@host:5432/d
 const MUST_ESCAPE =
   'must have special characters in its user, password and parameters escaped: / as %2F, # as %23, ? as %3F, @ as %40, : as %3A, % as %25';
 
-const MUST_MATCH = 'must have one port, or one for each host';
-
-const PRIMARY = 'must have no target_session_attrs, or read-write: the service needs the primary';
-
-/** The values of libpq's target_session_attrs that a primary fulfils. */
-const PRIMARY_ATTRS: readonly unknown[] = [undefined, 'any', 'read-write', 'primary'];
+const ONE_HOST =
+  'must name one host. It must lead to the primary: the server itself, or HAProxy, PgBouncer or another endpoint in front of several';
 
 /** The parameters without which a connection to the server may be open to others. */
 const TLS_PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey'];
@@ -29,8 +24,8 @@ const SSL_MODES = [
   'no-verify',
 ];
 
-/** A parameter of libpq that differs from `sslcert` in two letters, and means something else. */
-const SIMILAR_PARAMETER = 'sslcrl';
+/** Parameters of libpq that differ from `sslcert` in two letters, and mean something else. */
+const SIMILAR_PARAMETERS = ['sslcrl'];
 
 /** Two letters that are swapped count as two. */
 const MISTYPED_LETTERS = 2;
@@ -42,6 +37,8 @@ const MISTYPED_LETTERS = 2;
  * @returns the problem; undefined if pg can use the address
  */
 export function problemOfDatabaseUrl(text: string): string | undefined {
+  if (/^(["']).*\1$/s.test(text))
+    return 'has quotes around it, which would be a part of it: leave them out';
   const [, authority, path = '', query = ''] =
     /^postgres(?:ql)?:\/\/([^/?#]*)([^?#]*)([^#]*)/i.exec(text) ?? [];
   if (authority === undefined) return MUST_BE;
@@ -52,40 +49,50 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
   if (authority.split('@').length > 2) return MUST_ESCAPE;
   // pg ignores everything from a # on.
   if (text.includes('#')) return MUST_ESCAPE;
-  const mistyped = mistypedTlsParameter(query);
-  if (mistyped !== undefined) {
-    return `has a parameter that is nearly ${mistyped}, and has no effect: write it as ${mistyped}`;
-  }
+  const parameters = new URLSearchParams(query);
+  const problem = problemOfParameters(parameters);
+  if (problem !== undefined) return problem;
   try {
     decodeURIComponent(text);
     // Parsed with pg's own parser. It accepts addresses that are not URLs, such as one with an empty host, and reads
     // the certificate files that the parameters name.
-    const { host, port, ...parameters } = parse(urlForPg(text)) as ReturnType<typeof parse> & {
-      target_session_attrs?: string;
-      sslmode?: string;
-    };
-    if (!PRIMARY_ATTRS.includes(parameters.target_session_attrs)) return PRIMARY;
-    const { sslmode } = parameters;
-    if (sslmode !== undefined && !SSL_MODES.includes(sslmode)) {
-      return `must have one of these values of sslmode: ${SSL_MODES.join(', ')}`;
-    }
-    const hosts = host?.split(',') ?? [];
-    const ports = port ? port.split(',') : [];
-    if (hosts.length > 1 && !hosts.every(isHost)) return MUST_BE;
-    if (!ports.every((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65535)) return MUST_BE;
-    return ports.length < 2 || ports.length === hosts.length ? undefined : MUST_MATCH;
+    const { host, port } = parse(urlForPg(text));
+    if (host?.includes(',')) return ONE_HOST;
+    return !port || (/^\d{1,5}$/.test(port) && Number(port) <= 65535) ? undefined : MUST_BE;
   } catch (error) {
     if (error instanceof URIError) return MUST_ESCAPE;
-    return (error as NodeJS.ErrnoException).syscall === undefined
-      ? MUST_BE
-      : `names a file in sslrootcert, sslcert or sslkey that cannot be read: ${describeFileError(error)}`;
+    if ((error as NodeJS.ErrnoException).syscall !== undefined) {
+      return `names a file in sslrootcert, sslcert or sslkey that cannot be read: ${describeFileError(error)}`;
+    }
+    return authority.includes(',') ? ONE_HOST : MUST_BE;
   }
 }
 
+function problemOfParameters(parameters: URLSearchParams): string | undefined {
+  const mistyped = mistypedTlsParameter(parameters);
+  if (mistyped !== undefined) {
+    return `has a parameter that is nearly ${mistyped}, and has no effect: write it as ${mistyped}`;
+  }
+  // pg understands `true` and `1`, and 0 for none; it fails at the first connection with any other text.
+  const ssl = parameters.get('ssl');
+  if (ssl !== null && !['true', '1', '0'].includes(ssl)) {
+    return 'must have sslmode instead of ssl: sslmode=verify-full for TLS, sslmode=disable for none';
+  }
+  const sslmode = parameters.get('sslmode');
+  if (sslmode !== null && !SSL_MODES.includes(sslmode)) {
+    return `must have one of these values of sslmode: ${SSL_MODES.join(', ')}`;
+  }
+  // Of other programs: the plants would be in another schema than the one that is meant.
+  const schema = ['schema', 'currentSchema', 'search_path'].find((name) => parameters.has(name));
+  return schema === undefined
+    ? undefined
+    : `has the parameter ${schema}, which has no effect: write ?options=-c%20search_path%3DNAME`;
+}
+
 /** pg ignores unknown parameters: with `sslmod=verify-full`, the password would be sent without TLS, and nobody would notice. */
-function mistypedTlsParameter(query: string): string | undefined {
-  const names = [...new URLSearchParams(query).keys()].filter(
-    (name) => !TLS_PARAMETERS.includes(name) && name !== SIMILAR_PARAMETER,
+function mistypedTlsParameter(parameters: URLSearchParams): string | undefined {
+  const names = [...parameters.keys()].filter(
+    (name) => !TLS_PARAMETERS.includes(name) && !SIMILAR_PARAMETERS.includes(name),
   );
   return TLS_PARAMETERS.find((parameter) =>
     names.some((name) => {
@@ -95,33 +102,18 @@ function mistypedTlsParameter(query: string): string | undefined {
   );
 }
 
-/** A colon belongs to an IPv6 address or a path; everywhere else, it would be the beginning of a port. */
-function isHost(text: string): boolean {
-  return text !== '' && (!text.includes(':') || text.startsWith('/') || isIPv6(text));
-}
-
 /** pg treats these modes like `verify-full`, and warns at every start that a later version will not. */
 const SSL_MODE_ALIAS = /(?<=^[^?]*\?(?:.*&)?)sslmode=(?:prefer|require|verify-ca)(?=&|$)/gs;
+
+/** libpq's word for the authorities that the system trusts. pg would look for a file of this name. */
+const SYSTEM_AUTHORITIES = /(?<=^[^?]*\?(?:.*&)?)sslrootcert=system(?=&|$)/gs;
 
 /** @returns the address in the form that pg reads correctly and without a warning */
 export function urlForPg(text: string): string {
   // With a space in the address, pg would escape the escaped characters a second time.
-  const address = moveHosts(text.replaceAll(' ', '%20'));
+  const address = text.replaceAll(' ', '%20').replace(SYSTEM_AUTHORITIES, 'sslmode=verify-full');
   if (/^[^?]*\?(?:.*&)?uselibpqcompat=true(?:&|$)/s.test(address)) return address;
   return address.replace(SSL_MODE_ALIAS, 'sslmode=verify-full');
-}
-
-/** A list of hosts with ports is not a valid URL: it moves to the parameters, where pg's parser accepts any text. */
-function moveHosts(address: string): string {
-  return address.replace(
-    /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(?=[/?]|$)(\/[^?]*)?\??/i,
-    (_, start: string, list: string, path = '/') => {
-      const servers = list.split(',').map((server) => /^(.*?)(?::(\d*))?$/.exec(server)!);
-      const hosts = servers.map(([, host]) => host!.replace(/^\[(.*)\]$/, '$1'));
-      const ports = servers.map(([, , port]) => port || '5432');
-      return `${start}${path}?host=${hosts.join(',')}&port=${ports.join(',')}&`;
-    },
-  );
 }
 
 /**

@@ -20,17 +20,6 @@ it('a connection of its own tells the server the name of the service', async () 
   await server.connections[0]!.closed;
 });
 
-it('a connection of its own leads to the primary in a list of hosts', async () => {
-  const [standby, primary] = [
-    await openServerIn(resources, { isPrimary: false }),
-    await openServerIn(resources, { isPrimary: true }),
-  ];
-  const url = `postgres:///plants?host=${standby.host},${primary.host}&port=${standby.port},${primary.port}`;
-  await withConnection(patientConfig({ url }), NO_LIMITS, (client) => client.query('SELECT 1'));
-  expect(primary.statements.at(-1)).toMatchObject({ text: 'SELECT 1' });
-  expect(standby.statements.map(({ text }) => text)).not.toContain('SELECT 1');
-});
-
 it('a connection is closed at once if its work fails, although a statement has no response', async () => {
   const server = await openScriptedPostgres(resources, { run: () => new Promise(() => undefined) });
   const failing = withConnection(patientConfig({ url: server.url }), NO_LIMITS, (client) => {

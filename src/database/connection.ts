@@ -1,6 +1,5 @@
 import { Client } from 'pg';
 import type { DatabaseConfig } from '../config/config.js';
-import { primaryClient, serversOf } from './primary-client.js';
 import { beginSession, type TimeLimits } from './session.js';
 
 /** How long a connection may take to close. */
@@ -26,9 +25,7 @@ export async function withConnection<Result>(
   limits: TimeLimits,
   work: (client: Client) => Promise<Result>,
 ): Promise<Result> {
-  const servers = serversOf(config.url);
-  const ClientOfServers = servers.length > 1 ? primaryClient(servers, config.timeout) : Client;
-  const client = new ClientOfServers({
+  const client = new Client({
     connectionString: config.url,
     application_name: 'plant-store',
     connectionTimeoutMillis: config.timeout,

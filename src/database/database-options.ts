@@ -3,7 +3,6 @@ import type { DatabaseConfig } from '../config/config.js';
 import { CreatePlants1763600000000 } from './migrations/1763600000000-create-plants.js';
 import { CreateAccessTokens1763600100000 } from './migrations/1763600100000-create-access-tokens.js';
 import type { ClientBase } from 'pg';
-import { primaryClient, serversOf } from './primary-client.js';
 import { beginSession, type TimeLimits } from './session.js';
 
 /**
@@ -15,7 +14,6 @@ export const SERVER_PART = 0.8;
 /** The options of the pool of pg. */
 export interface PoolOptions {
   readonly onConnect: (client: ClientBase) => Promise<void>;
-  readonly Client?: ReturnType<typeof primaryClient>;
 }
 
 /**
@@ -27,14 +25,10 @@ export function databaseOptions(
   config: DatabaseConfig,
   limits: TimeLimits = { statement: 0, lock: 0 },
 ): PostgresDataSourceOptions {
-  const servers = serversOf(config.url);
   return {
     type: 'postgres',
     url: config.url,
-    extra: {
-      onConnect: (client) => beginSession(client, limits),
-      ...(servers.length > 1 && { Client: primaryClient(servers, config.timeout) }),
-    } satisfies PoolOptions,
+    extra: { onConnect: (client) => beginSession(client, limits) } satisfies PoolOptions,
     applicationName: 'plant-store',
     poolSize: 1,
     connectTimeoutMS: config.timeout,

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { getRepositoryToken, TypeOrmModule } from '@nestjs/typeorm';
-import { DataSource, Entity, PrimaryColumn, type Repository } from 'typeorm';
+import { Entity, PrimaryColumn, type Repository } from 'typeorm';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { PATIENT } from '../../test/setup/database/patient.js';
 import { openScriptedPostgres, openServerIn } from '../../test/setup/database/scripted-postgres.js';
@@ -31,17 +31,6 @@ async function open(url: string): Promise<INestApplicationContext> {
   resources.defer(() => context.close());
   return context;
 }
-
-it('the connections of the service lead to the primary in a list of hosts', async () => {
-  const standby = await openServerIn(resources, { isPrimary: false });
-  const primary = await openServerIn(resources, { isPrimary: true });
-  const context = await open(
-    `postgres://plants@${standby.host}:${standby.port},${primary.host}:${primary.port}/plants`,
-  );
-  await context.get(DataSource).query('SELECT 1');
-  expect(primary.statements.at(-1)).toMatchObject({ text: 'SELECT 1' });
-  expect(standby.statements.map(({ text }) => text)).toEqual(['SHOW transaction_read_only']);
-});
 
 it('the entities of a feature are those that it registers', async () => {
   const { url } = await openServerIn(resources, { isPrimary: true });

@@ -5,12 +5,7 @@ import {
   inTypeOrm,
   systemError,
 } from '../../test/setup/database/database-errors.js';
-import {
-  describeDatabaseError,
-  isMisconfigured,
-  isUnavailable,
-  noPrimary,
-} from './postgres-errors.js';
+import { describeDatabaseError } from './postgres-errors.js';
 
 describe('describeDatabaseError', () => {
   it.each<[string, unknown, string]>([
@@ -53,51 +48,5 @@ describe('describeDatabaseError', () => {
   it('never says the statement or its values, which the log must not have', () => {
     const error = new QueryFailedError('SELECT $1', ['secret'], databaseError('23505', 'is there'));
     expect(describeDatabaseError(error)).toBe('is there (23505)');
-  });
-});
-
-describe('noPrimary', () => {
-  const wrongPassword = databaseError('28P01', 'wrong password');
-  const refused = systemError('ECONNREFUSED');
-  const noSsl = new Error('The server does not support SSL connections');
-
-  it.each<[string, unknown[], { isUnavailable: boolean; isMisconfigured: boolean }, string]>([
-    [
-      'all are read-only',
-      [undefined],
-      { isUnavailable: true, isMisconfigured: false },
-      'no server takes writes (s0: read-only)',
-    ],
-    [
-      'one refuses the password, and another may be the one that accepts it',
-      [wrongPassword, refused],
-      { isUnavailable: true, isMisconfigured: false },
-      'no server takes writes (s0: wrong password (28P01); s1: connect ECONNREFUSED)',
-    ],
-    [
-      'one cannot be used, and the other is read-only',
-      [noSsl, undefined],
-      { isUnavailable: true, isMisconfigured: false },
-      'no server takes writes (s0: The server does not support SSL connections; s1: read-only)',
-    ],
-    [
-      'none accepts the login',
-      [noSsl, wrongPassword],
-      { isUnavailable: true, isMisconfigured: true },
-      'no server can be used (s0: The server does not support SSL connections; s1: wrong password (28P01))',
-    ],
-    [
-      'none has TLS',
-      [noSsl],
-      { isUnavailable: false, isMisconfigured: false },
-      'no server can be used (s0: The server does not support SSL connections)',
-    ],
-  ])('%s', (_why, errors, verdicts, message) => {
-    const error = noPrimary(errors.map((error, i) => [`s${i}`, error] as const));
-    expect(error.message).toBe(message);
-    expect({
-      isUnavailable: isUnavailable(error),
-      isMisconfigured: isMisconfigured(error),
-    }).toEqual(verdicts);
   });
 });

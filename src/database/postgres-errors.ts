@@ -56,9 +56,6 @@ const TIMEOUTS = [
   'Connection terminated due to connection timeout',
 ];
 
-/** The beginning of the message about a list of servers. */
-const NO_PRIMARY = 'no server takes writes';
-
 const UNAVAILABLE = [
   ...MISCONFIGURED, // the configuration was right at the start, so the server is being changed
   ...LOST_RACE,
@@ -74,7 +71,6 @@ const UNAVAILABLE = [
   'Client was closed',
   'Cannot use a pool after calling end',
   'Query runner already released', // TypeORM, when the connection was lost between two statements
-  NO_PRIMARY,
 ];
 
 const RESTORE = 'its files are damaged, restore a backup';
@@ -170,26 +166,6 @@ export function describeDatabaseError(error: unknown): string {
   const described = message.includes(code) ? message : `${message} (${code})`;
   const advice = ADVICE[code];
   return advice === undefined ? described : `${described}; ${advice}`;
-}
-
-/**
- * The error for a list of servers of which none takes writes.
- *
- * @param failures the address of each server, and why it cannot be used; undefined if it is read-only
- */
-export function noPrimary(failures: readonly (readonly [string, unknown])[]): Error {
-  const reasons = failures.map(([server, error]) => {
-    return `${server}: ${error === undefined ? 'read-only' : describeDatabaseError(error)}`;
-  });
-  const errors = failures.map(([, error]) => error);
-  // While one server is unavailable, it may be the only one that accepts the login.
-  const mayRecover = errors.some(
-    (error) => error === undefined || (isUnavailable(error) && !isMisconfigured(error)),
-  );
-  const problem = mayRecover ? NO_PRIMARY : 'no server can be used';
-  return Object.assign(new Error(`${problem} (${reasons.join('; ')})`), {
-    code: mayRecover ? undefined : codeOf(errors.find(isMisconfigured)),
-  });
 }
 
 function isOneOf(beginnings: readonly string[], error: unknown): boolean {

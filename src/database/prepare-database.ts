@@ -14,7 +14,6 @@ import {
   isUnsupported,
   READ_TIMEOUT,
 } from './postgres-errors.js';
-import { serversOf } from './primary-client.js';
 import { beginOf } from './session.js';
 
 const RETRY_INTERVAL_MS = 1000;
@@ -88,9 +87,8 @@ function isTransientFailure(error: unknown): boolean {
 export function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string {
   // Not the path of the socket: for a command it is temporary, and no longer exists when the operator looks.
   if (isEmbedded === true) return dataDir;
-  const { database, user } = parse(url);
-  const servers = serversOf(url).map(({ host, port }) => `${host}:${port}`);
-  return `${servers.join(',')}/${database ?? user ?? ''}`;
+  const { host, port, database, user } = parse(url);
+  return `${host || 'localhost'}:${port || 5432}/${database ?? user ?? ''}`;
 }
 
 /**
