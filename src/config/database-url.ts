@@ -64,7 +64,7 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
     if ((error as NodeJS.ErrnoException).syscall !== undefined) {
       return `names a file in sslrootcert, sslcert or sslkey that cannot be read: ${describeFileError(error)}`;
     }
-    return authority.includes(',') ? ONE_HOST : MUST_BE;
+    return authority.replace(/^.*@/, '').includes(',') ? ONE_HOST : MUST_BE;
   }
 }
 

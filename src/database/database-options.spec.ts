@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { MIGRATION_NAMES } from '../../test/database/migrations.js';
 import { startScriptedPostgres, type Script } from '../../test/setup/database/scripted-postgres.js';
@@ -43,14 +42,6 @@ describe('the options for migrations', () => {
   it('have the migrations that test/database/migrations.ts lists', () => {
     const { migrations } = optionsFor('postgres://a/plants');
     expect((migrations as { name: string }[]).map(({ name }) => name)).toEqual(MIGRATION_NAMES);
-  });
-
-  it('use the client of pg for one server, and one that finds the primary for several', () => {
-    expect(optionsFor('postgres://a/plants').extra).not.toHaveProperty('Client');
-    const { Client: PrimaryClient } = optionsFor('postgres:///plants?host=a,b').extra as {
-      Client: typeof Client;
-    };
-    expect(new PrimaryClient()).toBeInstanceOf(Client);
   });
 });
 

@@ -198,11 +198,6 @@ describe('prepareDatabase', () => {
       (port) => `127.0.0.1:${port}/`,
     ],
     [
-      'with all servers',
-      (port) => ({ url: `postgres:///db?host=127.0.0.1,127.0.0.1&port=${port},${port}` }),
-      (port) => `127.0.0.1:${port},127.0.0.1:${port}/db`,
-    ],
-    [
       'as the data folder if it is embedded',
       () => ({ isEmbedded: true, dataDir: '/d' }),
       () => '/d',
