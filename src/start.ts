@@ -1,7 +1,7 @@
 // Starts the service: settings, database, schema, app.
 
 import type { Logger } from 'pino';
-import { readConfig, unknownSettings, type DatabaseConfig } from './config/config.js';
+import { readConfig, settingWarnings, type DatabaseConfig } from './config/config.js';
 import { version } from './config/version.js';
 import { openDatabase } from './database/open-database.js';
 import { tryAddress } from './http/try-address.js';
@@ -23,7 +23,7 @@ async function openAndServe(): Promise<void> {
   const isEmbedded = config.database.url === undefined;
   const logger = createLogger(config.log);
   logger.info(`The Plant Store ${version} starts.`);
-  for (const problem of unknownSettings()) logger.warn(problem);
+  for (const problem of settingWarnings()) logger.warn(problem);
   // The embedded database is for a person at a terminal; on a server, programs read the log.
   const report = isEmbedded ? writeForPerson : (text: string) => logger.info(text);
   // A taken address is reported before the database is opened. If another program takes it later, `listen` fails.

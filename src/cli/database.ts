@@ -1,7 +1,7 @@
 // Opens the database of a command.
 
 import { statSync } from 'node:fs';
-import { readConfig, unknownSettings, type Config, type DatabaseConfig } from '../config/config.js';
+import { readConfig, settingWarnings, type Config, type DatabaseConfig } from '../config/config.js';
 import { clusterIn } from '../database/embedded/data-dir.js';
 import { joinDatabase } from '../database/open-database.js';
 import { prepareDatabase } from '../database/prepare-database.js';
@@ -18,7 +18,7 @@ export async function withDatabase(
   action: (config: DatabaseConfig) => Promise<void>,
 ): Promise<void> {
   const { database: config } = readConfig(env);
-  for (const problem of unknownSettings(env)) stderr.write(`${problem}\n`);
+  for (const problem of settingWarnings(env)) stderr.write(`${problem}\n`);
   const isNew = !exists(config);
   const database = await joinDatabase(config);
   if (isNew) stderr.write(`Made an embedded database in ${config.dataDir}.\n`);
@@ -42,7 +42,7 @@ export async function withExistingDatabase(
 ): Promise<void> {
   const { database: config } = readConfig(env);
   if (!exists(config)) {
-    for (const problem of unknownSettings(env)) streams.stderr.write(`${problem}\n`);
+    for (const problem of settingWarnings(env)) streams.stderr.write(`${problem}\n`);
     throw new CommandError(
       `There is no database in ${config.dataDir}. Set DATA_DIR or DATABASE_URL to that of the service.`,
     );

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { ConfigError } from './config-error.js';
 import { withPassword } from './database-url.js';
 import { loadEnvFile } from './env-file.js';
+import { warningsAbout } from './misspelled-settings.js';
 import { bytes, databaseUrl, host, httpUrl, integer, issuerUrl, origins } from './parsers.js';
 import { readSecrets } from './secrets.js';
-import { problemsOfEnvironment } from './unknown-settings.js';
 
 /** The settings, read once at the start. Times are milliseconds, sizes are bytes. */
 export type Config = Readonly<z.output<typeof environment>>;
@@ -150,10 +150,10 @@ const environment = settings
 
 /**
  * @param env the variables, by default those of the process
- * @returns a sentence for each variable that looks like a setting, and is none
+ * @returns a sentence for each variable that an operator should know of
  */
-export function unknownSettings(env = process.env): string[] {
-  return problemsOfEnvironment(Object.keys(env), NAMES);
+export function settingWarnings(env = process.env): string[] {
+  return warningsAbout(Object.keys(env), NAMES);
 }
 
 /**

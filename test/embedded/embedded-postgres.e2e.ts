@@ -69,8 +69,7 @@ const expectStored = async (service: Command, id: number) =>
 it('a command makes a database only for what it creates, and says so', async () => {
   const token = (...args: string[]) =>
     runInProcess(['token', ...args], { DATA_DIR: dataDir, DATBASE_URL: 'postgres://db/plants' });
-  const warning =
-    'The variable DATBASE_URL is not a setting and has no effect: did you mean DATABASE_URL?\n';
+  const warning = 'DATBASE_URL is not a setting: did you mean DATABASE_URL?\n';
   for (const words of [['list'], ['revoke', 'a'], ['rotate', 'a']]) {
     expect(await token(...words)).toEqual({
       exitCode: 1,

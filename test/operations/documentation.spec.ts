@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { readConfig, SECRET_SETTINGS, settings } from '../../src/config/config.js';
-import { FAMILIES } from '../../src/config/unknown-settings.js';
 import {
   ERROR_MEANINGS,
   ErrorCode,
@@ -67,17 +66,6 @@ describe('the documentation is complete', () => {
   it('docs/settings.md has each setting once', () => {
     const names = tableBelow('docs/settings.md', 'All settings').flatMap(([cell]) => codeIn(cell!));
     expect(names.sort()).toEqual(ALL_SETTINGS);
-  });
-
-  it('docs/settings.md has each variable of Postgres, OpenTelemetry and Node.js that .env may contain', () => {
-    const page = textOf('docs/settings.md');
-    for (const { prefix, names } of FAMILIES) {
-      if (['COMPOSE_', 'DOCKER_'].includes(prefix)) continue;
-      for (const name of names) {
-        const short = name.replace(/^OTEL_EXPORTER_OTLP(?:_TRACES)?(?=_)/, '');
-        expect([name, short].some((text) => page.includes(`${text}\``))).toBe(true);
-      }
-    }
   });
 
   it('docs/settings.md has the default of each setting', () => {

@@ -98,17 +98,11 @@ describe('a start that cannot succeed', () => {
     expect(await service.exit()).toBe(1);
     expect(messagesOf(service)).toEqual([
       STARTS,
+      [40, 'DATABASE_URI is not a setting: did you mean DATABASE_URL?'],
+      [40, 'CORS_ORIGIN is not a setting: did you mean CORS_ORIGINS?'],
       [
         40,
-        'The variable DATABASE_URI is not a setting and has no effect: did you mean DATABASE_URL?',
-      ],
-      [
-        40,
-        'The variable CORS_ORIGIN is not a setting and has no effect: did you mean CORS_ORIGINS?',
-      ],
-      [
-        40,
-        'The variable WEB_CONCURRENCY has no effect: the service is one process. For more, run more instances of it, as docs/scaling.md says.',
+        'WEB_CONCURRENCY has no effect: the service is one process. For more, run more instances of it, as docs/scaling.md says.',
       ],
       [
         40,
@@ -171,7 +165,7 @@ describe('a start that cannot succeed', () => {
     expect(await command.exit()).toBe(1);
     const path = join(dir, '.env');
     expect(command.stderr).toBe(
-      `DATABSE_URL in ${path} is not a setting: did you mean DATABASE_URL?; FOO in ${path} is not a setting: the nearest known name is HOST (.env.example lists all settings)\n`,
+      `In ${path}: DATABSE_URL is not a setting: did you mean DATABASE_URL?\n`,
     );
   });
 
