@@ -41,6 +41,23 @@ describe('describeDatabaseError', () => {
       databaseError('XX002', 'bad index'),
       'bad index (XX002); its files are damaged, restore a backup',
     ],
+    [
+      'that a password is missing',
+      new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'),
+      'SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string; the server wants a password: add it to DATABASE_URL, or set PGPASSWORD',
+    ],
+    [
+      'that TLS is missing',
+      databaseError('28000', 'no pg_hba.conf entry for host "h", user "u", no encryption'),
+      'no pg_hba.conf entry for host "h", user "u", no encryption (28000); the server wants TLS: add sslmode=require to DATABASE_URL',
+    ],
+    [
+      'how to trust an authority',
+      Object.assign(new Error('self-signed certificate in certificate chain'), {
+        code: 'SELF_SIGNED_CERT_IN_CHAIN',
+      }),
+      'self-signed certificate in certificate chain (SELF_SIGNED_CERT_IN_CHAIN); for a server whose certificate comes from an authority of your own, add sslrootcert=FILE with the certificate of that authority to DATABASE_URL',
+    ],
   ])('says %s', (_what, error, text) => {
     expect(describeDatabaseError(error)).toBe(text);
   });

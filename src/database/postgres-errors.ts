@@ -75,6 +75,10 @@ const UNAVAILABLE = [
 
 const RESTORE = 'its files are damaged, restore a backup';
 
+const TRUST =
+  'for a server whose certificate comes from an authority of your own, add sslrootcert=FILE with the certificate of that authority to DATABASE_URL';
+
+/** What to do, by the code of an error. */
 const ADVICE: Readonly<Record<string, string>> = {
   '25006':
     'it is read-only, as a standby or a former primary is, so DATABASE_URL must lead to the primary',
@@ -83,7 +87,24 @@ const ADVICE: Readonly<Record<string, string>> = {
     'another session holds a lock on a table of the service: pg_locks and pg_stat_activity show which one',
   XX001: RESTORE,
   XX002: RESTORE,
+  SELF_SIGNED_CERT_IN_CHAIN: TRUST,
+  DEPTH_ZERO_SELF_SIGNED_CERT: TRUST,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: TRUST,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: TRUST,
 };
+
+/** What to do, by a part of the message of an error without a code of its own. */
+const ADVICE_BY_TEXT: readonly (readonly [text: string, advice: string])[] = [
+  [
+    'client password must be a string',
+    'the server wants a password: add it to DATABASE_URL, or set PGPASSWORD',
+  ],
+  [', no encryption', 'the server wants TLS: add sslmode=require to DATABASE_URL'],
+  [
+    'does not support SSL',
+    'without TLS, anybody on the way can read and change plants: only in a network that you trust, set sslmode=disable in DATABASE_URL',
+  ],
+];
 
 /** The database cannot be reached, does not respond in time, or cannot take a write now. */
 export function isUnavailable(error: unknown): boolean {
@@ -162,9 +183,8 @@ export function describeDatabaseError(error: unknown): string {
   const code = codeOf(error);
   const text = messageOf(firstOf(error)) || 'unknown failure';
   const message = text === READ_TIMEOUT ? 'it does not respond to a statement' : text;
-  if (code === undefined) return message;
-  const described = message.includes(code) ? message : `${message} (${code})`;
-  const advice = ADVICE[code];
+  const described = code === undefined || message.includes(code) ? message : `${message} (${code})`;
+  const advice = ADVICE[code ?? ''] ?? ADVICE_BY_TEXT.find(([part]) => message.includes(part))?.[1];
   return advice === undefined ? described : `${described}; ${advice}`;
 }
 
