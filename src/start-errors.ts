@@ -1,10 +1,6 @@
 import { inspect } from 'node:util';
 import { ConfigError } from './config/config-error.js';
-import {
-  describeDatabaseError,
-  isDatabaseError,
-  isUnavailable,
-} from './database/postgres-errors.js';
+import { describeDatabaseError, isDatabaseError } from './database/postgres-errors.js';
 import { ErrorCode } from './errors/error-codes.js';
 import { ServiceError } from './errors/service-error.js';
 import { StartError } from './errors/start-error.js';
@@ -33,13 +29,9 @@ export function explainStartError(error: unknown): string {
       `cannot be opened (${code}). Set HOST to an address of this machine, such as 127.0.0.1`;
     return `The address ${[address ?? hostname, port].filter(Boolean).join(':')} ${hint}.`;
   }
-  // A command shows the cause: the message is for clients, and does not name it.
-  const cause = error instanceof ServiceError ? error.cause : error;
-  const isOutage =
-    isUnavailable(cause) ||
-    (error instanceof ServiceError && error.code === ErrorCode.databaseUnavailable);
-  if (cause instanceof Error && (isOutage || isDatabaseError(cause))) {
-    return `The database cannot be used: ${describeDatabaseError(cause)}.`;
+  // The message is for clients, and does not name the cause.
+  if (error instanceof ServiceError && error.code === ErrorCode.databaseUnavailable) {
+    return `The database cannot be used: ${describeDatabaseError(error.cause)}.`;
   }
   return error.stack ?? error.message;
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository, type DataSource } from 'typeorm';
-import { inTransaction, runStatement } from '../database/run-statement.js';
+import { inTransaction, prepared, runStatement } from '../database/run-statement.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import {
   DEVELOPMENT,
@@ -33,15 +33,15 @@ const IS_LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now(
 /** The milliseconds since 1970, because `DateStyle` decides how the server prints a time. */
 const epochOf = (column: string) => `(extract(epoch FROM ${column}) * 1000)::numeric AS ${column}`;
 
-const FIND = `
+const FIND = prepared(`
   SELECT encode(hash, 'hex') AS hash, id, name, ${epochOf('expires_at')} FROM access_tokens
-  WHERE hash = ANY($1) AND ${IS_LIVE}`;
+  WHERE hash = ANY($1) AND ${IS_LIVE}`);
 
 const SELECT_INFO = `
   SELECT id, name, ${['created_at', 'expires_at', 'revoked_at', 'last_used_at'].map(epochOf).join(', ')}
   FROM access_tokens`;
 
-const SELECT_ALL = `${SELECT_INFO} ORDER BY access_tokens.created_at`;
+const SELECT_ALL = prepared(`${SELECT_INFO} ORDER BY access_tokens.created_at`);
 
 /** Tokens of a name that were replaced expire early, but the newest one has the lifetime that its name was given. */
 const SELECT_NEWEST = `${SELECT_INFO} WHERE name = $1 ORDER BY access_tokens.created_at DESC LIMIT 1`;
@@ -49,8 +49,9 @@ const SELECT_NEWEST = `${SELECT_INFO} WHERE name = $1 ORDER BY access_tokens.cre
 const selectLive = (condition: string) =>
   `${SELECT_INFO} WHERE ${IS_LIVE} AND ${condition} ORDER BY access_tokens.created_at`;
 
-const REVOKE =
-  'UPDATE access_tokens SET revoked_at = now() WHERE id = ANY($1) AND revoked_at IS NULL';
+const REVOKE = prepared(
+  'UPDATE access_tokens SET revoked_at = now() WHERE id = ANY($1) AND revoked_at IS NULL',
+);
 
 const END_AFTER_GRACE = `
   UPDATE access_tokens SET expires_at = LEAST(expires_at, now() + $2 * interval '1 millisecond')
@@ -66,9 +67,9 @@ const INSERT = `
   VALUES ($1, $2, $3, now() + $4 * interval '1 millisecond')`;
 
 /** The condition limits the writes of all replicas together to one per token and minute. */
-const RECORD_USE = `
+const RECORD_USE = prepared(`
   UPDATE access_tokens SET last_used_at = now()
-  WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`;
+  WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`);
 
 /** Times are milliseconds since 1970, as text. */
 interface InfoRow {
@@ -142,7 +143,9 @@ export class AccessTokensService {
   }
 
   private async selectLive(condition: string, value: unknown): Promise<AccessTokenInfo[]> {
-    const { rows } = await runStatement<InfoRow>(this.dataSource, selectLive(condition), [value]);
+    const { rows } = await runStatement<InfoRow>(this.dataSource, prepared(selectLive(condition)), [
+      value,
+    ]);
     return rows.map(infoOf);
   }
 

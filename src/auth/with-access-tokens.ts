@@ -1,5 +1,6 @@
 import type { DatabaseConfig } from '../config/config.js';
-import { withRepository } from '../database/with-repository.js';
+import { databaseOptions } from '../database/database-options.js';
+import { withDataSource } from '../database/with-data-source.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { AccessTokensService } from './access-tokens.service.js';
 
@@ -11,7 +12,8 @@ export function withAccessTokens<Result>(
   config: DatabaseConfig,
   action: (tokens: AccessTokensService) => Promise<Result>,
 ): Promise<Result> {
-  return withRepository(config, AccessTokenEntity, (tokens) =>
-    action(new AccessTokensService(tokens)),
+  const options = { ...databaseOptions(config), entities: [AccessTokenEntity] };
+  return withDataSource(options, (dataSource) =>
+    action(new AccessTokensService(dataSource.getRepository(AccessTokenEntity))),
   );
 }

@@ -8,7 +8,8 @@ import {
   isDatabaseError,
   isUnavailable,
 } from '../database/postgres-errors.js';
-import { copyOut } from '../database/snapshot.js';
+import { copyOut } from '../database/copy-out.js';
+import { ServiceError } from '../errors/service-error.js';
 import { CommandError } from './command-error.js';
 import { writeResult, type Streams } from './output.js';
 import { formatNumber, showProgress } from './progress.js';
@@ -33,7 +34,7 @@ export async function exportPlants(
     // A bar in the middle of the plants would be read by nobody.
     const isShown = path !== undefined || (stdout as { isTTY?: boolean }).isTTY !== true;
     using _progress = isShown ? showProgress(stderr, () => sizeOf(bytes)) : undefined;
-    return copyOut(config, 'plants', sql, signal, async (chunk) => {
+    return copyOut(config, sql, signal, async (chunk) => {
       await write(chunk);
       bytes += chunk.length;
     });
@@ -62,10 +63,12 @@ async function read(rows: Promise<number>, outcome: string, signal: AbortSignal)
       interruption.message += ` ${outcome}`;
       throw interruption;
     }
-    if (!isDatabaseError(error) && !isUnavailable(error)) throw error;
+    if (error instanceof CommandError) throw error;
+    const cause = error instanceof ServiceError ? error.cause : error;
+    if (!isUnavailable(cause) && !isDatabaseError(cause)) throw error;
     throw new CommandError(
-      `Not all plants could be read from the database: ${describeDatabaseError(error)}. ${outcome}`,
-      { cause: error },
+      `Not all plants could be read from the database: ${describeDatabaseError(cause)}. ${outcome}`,
+      { cause },
     );
   }
 }

@@ -5,9 +5,10 @@ import { resolve } from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { DatabaseConfig } from '../config/config.js';
 import { describeFileError } from '../config/file-error.js';
+import { databaseOptions } from '../database/database-options.js';
 import { describeDatabaseError, isDatabaseError } from '../database/postgres-errors.js';
 import { addressOf } from '../database/prepare-database.js';
-import { withRepository } from '../database/with-repository.js';
+import { withDataSource } from '../database/with-data-source.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import type { NewPlant } from '../plants/dto/plant.js';
@@ -75,8 +76,9 @@ export async function loadPlants(
   const progress = showProgress(stderr, summary, share);
   try {
     const timeout = Math.max(config.timeout, STATEMENT_TIMEOUT_MS);
-    await withRepository({ ...config, timeout }, PlantEntity, async (plants) => {
-      const repository = new PlantsRepository(plants);
+    const options = { ...databaseOptions({ ...config, timeout }), entities: [PlantEntity] };
+    await withDataSource(options, async (dataSource) => {
+      const repository = new PlantsRepository(dataSource.getRepository(PlantEntity));
       let storing: Promise<void> = Promise.resolve();
       try {
         for await (const chunk of chunksOf(readPlantLines(addAbortSignal(signal, input), path))) {

@@ -68,20 +68,11 @@ function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Co
   program
     .command('migrate')
     .description('bring the schema of the database up to date')
-    .option('--distribute', 'also distribute the plants over the workers of Citus')
-    .action(async (options: { distribute?: true }) => {
+    .action(async () => {
       const { withDatabase } = await import('./database.js');
-      await withDatabase(streams, env, async (config) => {
-        if (options.distribute !== true) {
-          streams.stderr.write('The schema of the database is up to date.\n');
-          return;
-        }
-        const { distributeTable } = await import('../database/distribute-table.js');
-        const { shards, servers, wasDistributed } = await distributeTable(config, 'plants');
-        const state = wasDistributed
-          ? 'The plants were distributed before.'
-          : 'Distributed the plants.';
-        streams.stderr.write(`${state} Shards: ${shards}, servers: ${servers}.\n`);
+      await withDatabase(streams, env, () => {
+        streams.stderr.write('The schema of the database is up to date.\n');
+        return Promise.resolve();
       });
     });
 

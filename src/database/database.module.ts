@@ -1,7 +1,7 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import type { DatabaseConfig } from '../config/config.js';
-import { timedOptions } from './database-options.js';
+import { databaseOptions } from './database-options.js';
 
 @Module({})
 export class DatabaseModule {
@@ -11,7 +11,7 @@ export class DatabaseModule {
       module: DatabaseModule,
       imports: [
         TypeOrmModule.forRoot({
-          ...timedOptions(config),
+          ...databaseOptions(config),
           // Each feature registers its own entities: TypeOrmModule.forFeature.
           autoLoadEntities: true,
           // Not `retryAttempts: 0`, which still logs a stack trace beside the message for the operator.

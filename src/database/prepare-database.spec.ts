@@ -11,7 +11,7 @@ import {
 import { patientConfig } from '../../test/setup/database/patient.js';
 import type { DatabaseConfig } from '../config/config.js';
 import { StartError } from '../errors/start-error.js';
-import { BEGIN_SESSION } from './session.js';
+import { SESSION_SETTINGS } from './session.js';
 
 /** Waits take no time, and set the clock ahead. */
 const advance = holdClock();
@@ -42,7 +42,7 @@ const prepare = (settings?: Partial<DatabaseConfig>) => prepareDatabase(configFo
 describe('prepareDatabase', () => {
   it('waits while another process migrates, and then does the rest', async () => {
     const isFree = [false, true];
-    await start(emptyDatabase({ [LOCK]: () => ({ rows: [{ locked: isFree.shift()! }] }) }));
+    await start(emptyDatabase({ [LOCK]: () => ({ rows: [{ isOurs: isFree.shift()! }] }) }));
     await prepare();
     expect(messages).toEqual([
       `Waiting for the database at 127.0.0.1:${server.port}/plants: ` +
@@ -79,14 +79,6 @@ describe('prepareDatabase', () => {
     expect(stepsOf(server)).toContain('CREATE TABLE plants');
   });
 
-  it('logs the reason for the wait every half a minute', async () => {
-    await start({ login: () => fail('57P03') });
-    await expect(prepare({ startTimeout: 30_999 })).rejects.toBeInstanceOf(StartError);
-    expect(messages).toHaveLength(1);
-    await expect(prepare({ startTimeout: 31_000 })).rejects.toBeInstanceOf(StartError);
-    expect(messages).toHaveLength(3);
-  });
-
   it('logs at once when the reason changes', async () => {
     await start({ login: ({ serial }) => fail(serial < 3 ? '57P03' : '53300') });
     await expect(prepare({ startTimeout: 4000 })).rejects.toBeInstanceOf(StartError);
@@ -94,35 +86,6 @@ describe('prepareDatabase', () => {
       expect.stringMatching(/: no \(57P03\)$/),
       expect.stringMatching(/: no \(53300\)$/),
     ]);
-  });
-
-  it('logs at once that the server does not respond any more', async () => {
-    await start({
-      login: ({ serial }) => (serial === 1 ? fail('57P03') : undefined),
-      settings: { [BEGIN_SESSION]: 'silence' },
-    });
-    await expect(prepare({ timeout: 500, startTimeout: 2000 })).rejects.toBeInstanceOf(StartError);
-    expect(messages).toEqual([
-      expect.stringMatching(/: no \(57P03\)$/),
-      expect.stringMatching(/: it does not respond to a statement$/),
-    ]);
-  });
-
-  it.each([
-    ['only', 0],
-    ['first', 10_000],
-  ])('gives a slow statement its time in the %s attempt', async (_which, startTimeout) => {
-    const { run } = emptyDatabase();
-    await start({
-      run: async (statement) => {
-        if (statement.text === 'SHOW server_encoding') {
-          await new Promise((done) => setTimeout(done, 700));
-        }
-        return run!(statement);
-      },
-    });
-    await prepare({ startTimeout });
-    expect(messages).toEqual([]);
   });
 
   it.each(['28P01', '42P01'])('does not wait if no retry can help (%s)', async (code) => {
@@ -136,7 +99,7 @@ describe('prepareDatabase', () => {
   });
 
   it.each<[string, Script]>([
-    ['after the login', { settings: { [BEGIN_SESSION]: 'silence' } }],
+    ['after the login', { settings: { [SESSION_SETTINGS]: 'silence' } }],
     ['later', { run: () => new Promise(() => undefined) }],
   ])('gives up a server that does not respond %s, and its connections', async (_when, script) => {
     await start(script);
@@ -148,29 +111,6 @@ describe('prepareDatabase', () => {
     await Promise.all(server.connections.map(({ closed }) => closed));
   });
 
-  it('gives up a server that responds to every statement, but too slowly for all of them', async () => {
-    const { run } = emptyDatabase();
-    await start({
-      run: async (statement) => {
-        await new Promise((done) => setTimeout(done, 200));
-        return run!(statement);
-      },
-    });
-    await expect(prepare({ timeout: 1000, startTimeout: 900 })).rejects.toThrow(
-      'could not be used within 900 ms: it does not respond to a statement',
-    );
-    await Promise.all(server.connections.map(({ closed }) => closed));
-  });
-
-  it('keeps the reason of the server if the last attempt has too little time to learn it', async () => {
-    await start({
-      login: ({ serial }) => (serial === 1 ? fail('55P03') : new Promise(() => undefined)),
-    });
-    await expect(prepare({ timeout: 5000, startTimeout: 1200 })).rejects.toThrow(
-      'could not be used within 1200 ms: no (55P03); another session holds a lock',
-    );
-  });
-
   it('refuses a database of another encoding', async () => {
     await start(
       emptyDatabase({ 'SHOW server_encoding': () => ({ rows: [{ server_encoding: 'LATIN1' }] }) }),
@@ -178,7 +118,7 @@ describe('prepareDatabase', () => {
     await expect(prepare()).rejects.toThrow(
       "cannot be used: it uses the encoding LATIN1. Create it with ENCODING 'UTF8'.",
     );
-    expect(stepsOf(server)).toEqual(['BEGIN', 'ROLLBACK']);
+    expect(stepsOf(server)).toEqual([]);
   });
 
   it.each<[string, (port: number) => Partial<DatabaseConfig>, (port: number) => string]>([

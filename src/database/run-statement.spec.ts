@@ -4,7 +4,13 @@ import { ScriptedPool, TIMEOUT_MS } from '../../test/setup/database/scripted-poo
 import { holdTimers } from '../../test/setup/time/held-timers.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
-import { inTransaction, PartUnavailableError, poolOf, runStatement } from './run-statement.js';
+import {
+  inTransaction,
+  poolOf,
+  prepared,
+  RowsUnavailableError,
+  runStatement,
+} from './run-statement.js';
 
 const pool = new ScriptedPool();
 
@@ -22,7 +28,7 @@ const unavailable = (cause: object) => ({
 describe('a statement', () => {
   it('is sent with its values, and gives its rows', async () => {
     const dataSource = await pool.start(({ values }) => ({ rows: [{ id: Number(values[0]) }] }));
-    const { rows } = await runStatement(dataSource, 'SELECT $1', [7]);
+    const { rows } = await runStatement(dataSource, prepared('SELECT $1'), [7]);
     expect(rows).toEqual([{ id: 7 }]);
     expect(pool.server.statements).toMatchObject([{ text: 'SELECT $1', values: ['7'] }]);
   });
@@ -34,8 +40,8 @@ describe('a statement', () => {
     poolOf(dataSource).on('release', (_error: Error, client: PoolClient) => {
       listeners.push(client.listenerCount('notice'), client.listenerCount('error'));
     });
-    await runStatement(dataSource, 'SELECT 1', []);
-    await runStatement(dataSource, 'SELECT 1', []);
+    await runStatement(dataSource, prepared('SELECT 1'), []);
+    await runStatement(dataSource, prepared('SELECT 1'), []);
     expect(pool.serials).toEqual([1, 1]);
     // The pool itself listens for the errors of a connection that is idle.
     expect(listeners).toEqual([0, 1, 0, 1]);
@@ -51,7 +57,7 @@ describe('a statement', () => {
     holdTimers();
     const states = ['in flight', 'waiting'];
     const outcomes = states.map((_, i) =>
-      runStatement(dataSource, 'SELECT 1', []).finally(() => (states[i] = 'over')),
+      runStatement(dataSource, prepared('SELECT 1'), []).finally(() => (states[i] = 'over')),
     );
     await arrived.promise;
     jest.advanceTimersByTime(TIMEOUT_MS - 1);
@@ -69,7 +75,7 @@ describe('a statement', () => {
       { code: '01000' },
     ];
     const dataSource = await pool.start(() => ({ notice: notices.shift()! }));
-    while (notices.length > 0) await runStatement(dataSource, 'INSERT', []);
+    while (notices.length > 0) await runStatement(dataSource, prepared('INSERT'), []);
     expect(pool.serials).toEqual([1, 1, 1]);
   });
 
@@ -79,10 +85,10 @@ describe('a statement', () => {
       const dataSource = await pool.start(({ text }) =>
         text === 'INSERT' ? { notice: { code: '01000', routine } } : {},
       );
-      await expect(runStatement(dataSource, 'INSERT', [])).rejects.toMatchObject(
+      await expect(runStatement(dataSource, prepared('INSERT'), [])).rejects.toMatchObject(
         unavailable({ message: 'the wait for a standby was canceled' }),
       );
-      await runStatement(dataSource, 'SELECT', []);
+      await runStatement(dataSource, prepared('SELECT'), []);
       expect(pool.serials).toEqual([1, 2]);
     },
   );
@@ -91,7 +97,7 @@ describe('a statement', () => {
 describe('a statement that fails', () => {
   it('because of a bug is not sent again, and its error is that of the server', async () => {
     const dataSource = await pool.start(() => failAlways('42601'));
-    await expect(runStatement(dataSource, 'SELEC', [])).rejects.toMatchObject({
+    await expect(runStatement(dataSource, prepared('SELEC'), [])).rejects.toMatchObject({
       name: 'error',
       code: '42601',
     });
@@ -100,51 +106,52 @@ describe('a statement that fails', () => {
 
   it('closes its connection, and the next one gets another', async () => {
     const dataSource = await pool.start(({ text }) => (text === 'SELEC' ? fail('42601') : {}));
-    await expect(runStatement(dataSource, 'SELEC', [])).rejects.toThrow();
+    await expect(runStatement(dataSource, prepared('SELEC'), [])).rejects.toThrow();
     await pool.server.connections[0]!.closed;
-    await runStatement(dataSource, 'SELECT', []);
+    await runStatement(dataSource, prepared('SELECT'), []);
     expect(pool.serials).toEqual([1, 2]);
   });
 
   it('because the server cannot take it is not sent again, and is reported as an outage', async () => {
     const dataSource = await pool.start(() => failAlways('53100'));
-    const outcome = runStatement(dataSource, 'INSERT', []);
+    const outcome = runStatement(dataSource, prepared('INSERT'), []);
     await expect(outcome).rejects.toMatchObject(unavailable({ code: '53100' }));
-    await expect(outcome).rejects.not.toBeInstanceOf(PartUnavailableError);
+    await expect(outcome).rejects.not.toBeInstanceOf(RowsUnavailableError);
     expect(pool.server.statements).toHaveLength(1);
   });
 
-  it('because another server is away is reported as such, and keeps its good connection', async () => {
-    const dataSource = await pool.start(({ text }) => (text === 'INSERT' ? fail('08006') : {}));
-    const outcome = runStatement(dataSource, 'INSERT', []);
-    await expect(outcome).rejects.toBeInstanceOf(PartUnavailableError);
-    await expect(outcome).rejects.toMatchObject(unavailable({ code: '08006' }));
-    await runStatement(dataSource, 'SELECT', []);
+  it.each([
+    ['a row is locked', '55P03'],
+    ['another server is away', '08006'],
+  ])('because %s is reported as such, and keeps its good connection', async (_why, code) => {
+    const dataSource = await pool.start(({ text }) => (text === 'INSERT' ? fail(code) : {}));
+    const outcome = runStatement(dataSource, prepared('INSERT'), []);
+    await expect(outcome).rejects.toBeInstanceOf(RowsUnavailableError);
+    await expect(outcome).rejects.toMatchObject(unavailable({ code }));
+    await runStatement(dataSource, prepared('SELECT'), []);
     expect(pool.serials).toEqual([1, 1]);
   });
 
-  it.each(['57014', '55P03'])(
-    'because the server ended its wait (%s) is reported as an outage, and keeps its good connection',
-    async (code) => {
-      const dataSource = await pool.start(({ text }) => (text === 'INSERT' ? fail(code) : {}));
-      const outcome = runStatement(dataSource, 'INSERT', []);
-      await expect(outcome).rejects.toMatchObject(unavailable({ code }));
-      await runStatement(dataSource, 'SELECT', []);
-      expect(pool.serials).toEqual([1, 1]);
-    },
-  );
+  it('because the server ended it is reported as an outage, and keeps its good connection', async () => {
+    const dataSource = await pool.start(({ text }) => (text === 'INSERT' ? fail('57014') : {}));
+    const outcome = runStatement(dataSource, prepared('INSERT'), []);
+    await expect(outcome).rejects.toMatchObject(unavailable({ code: '57014' }));
+    await expect(outcome).rejects.not.toBeInstanceOf(RowsUnavailableError);
+    await runStatement(dataSource, prepared('SELECT'), []);
+    expect(pool.serials).toEqual([1, 1]);
+  });
 
   it('because it lost races is sent again, on other connections, five times in all', async () => {
     const dataSource = await pool.start(() =>
       pool.server.statements.length < 5 ? fail('40001') : {},
     );
-    await runStatement(dataSource, 'INSERT', []);
+    await runStatement(dataSource, prepared('INSERT'), []);
     expect(pool.serials).toEqual([1, 2, 3, 4, 5]);
   });
 
   it('because it lost five races is reported as an outage', async () => {
     const dataSource = await pool.start(() => failAlways('40P01'));
-    await expect(runStatement(dataSource, 'INSERT', [])).rejects.toMatchObject(
+    await expect(runStatement(dataSource, prepared('INSERT'), [])).rejects.toMatchObject(
       unavailable({ code: '40P01' }),
     );
     expect(pool.server.statements).toHaveLength(5);
@@ -156,9 +163,12 @@ describe('a statement that fails', () => {
       return failAlways('40001');
     });
     holdTimers();
-    await expect(runStatement(dataSource, 'INSERT', [])).rejects.toMatchObject(
+    await expect(runStatement(dataSource, prepared('INSERT'), [])).rejects.toMatchObject(
       unavailable({ message: 'it did not respond in time' }),
     );
+    expect(pool.server.statements).toHaveLength(3);
+    // No attempt begins after the client has its response.
+    await settled();
     expect(pool.server.statements).toHaveLength(3);
   });
 
@@ -169,8 +179,10 @@ describe('a statement that fails', () => {
       // As of a server that does not know a parameter of the address.
       ({ serial }) => (serial === 1 ? undefined : fail('42704')),
     );
-    await expect(runStatement(dataSource, 'SELEC', [])).rejects.toMatchObject({ code: '42601' });
-    await expect(runStatement(dataSource, 'INSERT', [])).rejects.toMatchObject(
+    await expect(runStatement(dataSource, prepared('SELEC'), [])).rejects.toMatchObject({
+      code: '42601',
+    });
+    await expect(runStatement(dataSource, prepared('INSERT'), [])).rejects.toMatchObject(
       unavailable({ code: '42704' }),
     );
   });
@@ -180,8 +192,34 @@ describe('a statement that fails', () => {
       if (connection.serial === 1) connection.cut();
       return { rows: [{ id: 1 }] };
     });
-    expect((await runStatement(dataSource, 'INSERT', [])).rows).toEqual([{ id: 1 }]);
+    expect((await runStatement(dataSource, prepared('INSERT'), [])).rows).toEqual([{ id: 1 }]);
     expect(pool.serials).toEqual([1, 2]);
+  });
+});
+
+describe('a prepared statement', () => {
+  it('is parsed once for a connection, and each text has a name of its own', async () => {
+    const dataSource = await pool.start();
+    for (const text of ['SELECT 1', 'SELECT 1', 'SELECT 2']) {
+      await runStatement(dataSource, prepared(text), []);
+    }
+    expect(pool.server.statements.map(({ isParsed }) => isParsed)).toEqual([true, false, true]);
+    // The beginnings of the SHA-256 of the texts: a pooler may give one connection to two versions of the service.
+    expect([...new Set(pool.names)]).toEqual([
+      'plant_store_e004ebd5b5532a4b',
+      'plant_store_ebbb5b332060a3ed',
+    ]);
+  });
+
+  it.each([
+    ['does not know it', '26000'],
+    ['has another one of this name', '42P05'],
+  ])('is sent unprepared when the server %s, and so are all later ones', async (_why, code) => {
+    const dataSource = await pool.start(({ name }) => (name === '' ? {} : fail(code)));
+    for (const text of ['SELECT 1', 'SELECT 2']) {
+      await runStatement(dataSource, prepared(text), []);
+    }
+    expect(pool.names).toEqual([expect.stringMatching(/./), '', '']);
   });
 });
 

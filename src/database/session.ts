@@ -1,106 +1,86 @@
-import type { Client, ClientBase, QueryResultRow } from 'pg';
-import { limited } from './limited.js';
-import { isUnsupported } from './postgres-errors.js';
+// The settings of the server on which depends what a statement means, or whether an acknowledged plant outlives a crash.
 
-/** Time limits of the server, in milliseconds; 0 means without a limit. */
-export interface TimeLimits {
-  /** The limit of each statement. */
-  readonly statement: number;
-  /** The limit of each wait for a lock. */
-  readonly lock: number;
-}
+import type { Client, ClientBase, QueryConfig } from 'pg';
+import { StartError } from '../errors/start-error.js';
 
 /**
- * Settings that ALTER ROLE and ALTER DATABASE could give each session, and on which depends what a statement means or
- * whether it succeeds. All other settings change nothing, because no statement prints or parses a date, or has a NULL in an
- * array.
+ * The part of `DATABASE_TIMEOUT_MS` after which the server ends a statement. It reports that before the time is up here, even
+ * if this process is busy, so the connection can be used again. One that is given up instead lives on at the server for a while.
  */
-const settingsOf = ({ statement, lock }: TimeLimits): Readonly<Record<string, string>> => ({
-  // Only a warning says that somebody canceled the wait for a standby.
-  client_min_messages: 'warning',
+const STATEMENT_PART = 0.8;
+
+/** The part after which it ends a wait for a lock: a locked row holds up the other plants of its batch no longer. */
+const LOCK_PART = 0.1;
+
+/** Values that a database or a role could change with ALTER DATABASE or ALTER ROLE. Times are milliseconds. */
+const settingsFor = (timeout: number): Readonly<Record<string, string>> => ({
   // With `off`, a crash loses plants that were acknowledged; with `local` and `remote_write`, a failover.
   synchronous_commit: 'on',
+  // Only a warning says that somebody canceled the wait for a standby.
+  client_min_messages: 'warning',
   // Otherwise, statements that run at the same time fail.
   default_transaction_isolation: 'read committed',
+  // With `off`, a plant without a tag would get the tag "NULL".
+  array_nulls: 'on',
   // A statement must not outlive the wait for it: its connection is replaced, and the server would have ever more.
-  statement_timeout: String(statement),
-  lock_timeout: String(lock),
-  exit_on_error: 'off',
-  transaction_timeout: '0',
-  idle_session_timeout: '0',
-  idle_in_transaction_session_timeout: '0',
+  statement_timeout: String(Math.ceil(timeout * STATEMENT_PART)),
+  lock_timeout: String(Math.ceil(timeout * LOCK_PART)),
 });
 
-/**
- * Leaves out what an older server does not know. `remote_apply` waits for more than `on`. Behind a pooler, nothing is set but
- * for this statement: other clients of the pooler may use the connection next.
- */
-export const BEGIN_SESSION = `
-  SELECT pg_backend_pid() = $3 AS "isOwn", name, set_config(name, value, pg_backend_pid() <> $3) AS value
-  FROM (
-    SELECT name, CASE WHEN name = 'synchronous_commit' AND current_setting(name) = 'remote_apply'
-      THEN 'remote_apply' ELSE value END AS value
-    FROM unnest($1::text[], $2::text[]) AS wanted (name, value)
-    WHERE current_setting(name, true) IS NOT NULL
-  ) AS settings`;
+/** Makes the settings those of the session $1; the sessions of a pooler are only read. */
+export const SESSION_SETTINGS = `
+  SELECT pg_backend_pid() = $1 AS "isOwn", name,
+    CASE WHEN pg_backend_pid() = $1 AND setting <> 'remote_apply' THEN set_config(name, value, false) ELSE setting END AS setting,
+    format('ALTER ROLE %I IN DATABASE %I SET %s = %L', session_user, current_database(), name, value) AS remedy
+  FROM pg_settings JOIN unnest($2::text[], $3::text[]) AS wanted (name, value) USING (name)`;
 
-interface SettingRow extends QueryResultRow {
+export interface SettingRow {
   readonly isOwn: boolean;
   readonly name: string;
-  readonly value: string;
+  readonly setting: string;
+  readonly remedy: string;
 }
 
-/** The connections to a pooler, each with the statements that set our settings for a transaction. */
-const pooled = new WeakMap<ClientBase, string>();
+/**
+ * @param session the process of the server whose settings are made ours; 0: the settings are only read
+ * @returns the parameters of `SESSION_SETTINGS`
+ */
+export function sessionParameters(timeout: number, session = 0): readonly unknown[] {
+  const settings = settingsFor(timeout);
+  return [session, Object.keys(settings), Object.values(settings)];
+}
 
 /**
- * Makes statements on a new connection independent of the settings of the database and the role.
+ * Sets up a new connection. A pooler such as PgBouncer reports a number of its own instead of that of the server's process, and may
+ * give each transaction another session of the server: these must have the settings already.
  *
- * @param timeout of this statement, in milliseconds; by default, it is that of the connection
- * @throws the error of the connection, which is then closed
+ * @param timeout the limit of a statement for its client
+ * @throws StartError behind a pooler whose sessions have other settings; or the error of the connection
  */
-export async function beginSession(
-  client: ClientBase,
-  limits: TimeLimits,
-  timeout?: number,
-): Promise<void> {
-  const { processID, connection } = client as Client & { processID: number | null };
-  const settings = settingsOf(limits);
-  try {
-    const { rows } = await client.query<SettingRow>(
-      limited(timeout, BEGIN_SESSION, [
-        Object.keys(settings),
-        Object.values(settings),
-        processID ?? 0,
-      ]),
-    );
-    // A pooler such as PgBouncer gives its clients numbers of its own.
-    if (rows[0]?.isOwn !== false) return;
-    pooled.set(client, rows.map(({ name, value }) => `SET LOCAL ${name} = '${value}'`).join('; '));
-  } catch (error) {
-    // A database that only speaks the protocol of Postgres may not have such settings.
-    if (isUnsupported(error)) return;
-    // A frozen server would never close its side, and the pool would wait for that.
-    connection.stream.destroy();
-    throw error;
+export async function beginSession(client: ClientBase, timeout: number): Promise<void> {
+  const { processID } = client as Client & { processID: number | null };
+  const { rows } = await client.query<SettingRow>({
+    text: SESSION_SETTINGS,
+    values: [...sessionParameters(timeout, processID ?? 0)],
+    query_timeout: timeout,
+  } as QueryConfig);
+  const problem = sessionProblem(rows, timeout);
+  if (rows[0]?.isOwn === false && problem !== undefined) throw new StartError(problem);
+}
+
+/** @returns what must be changed, with the statements that change it; undefined if the settings suit */
+export function sessionProblem(rows: readonly SettingRow[], timeout: number): string | undefined {
+  const wanted = settingsFor(timeout);
+  const wrong = rows.filter(({ name, setting }) => !suits(name, setting, wanted[name]!, timeout));
+  if (wrong.length === 0) return undefined;
+  return `behind a pooler, the role of the service must have settings that it has not: ${wrong.map(({ name }) => name).join(', ')}. Run this, then RECONNECT in PgBouncer, or restart the pooler: ${wrong.map(({ remedy }) => `${remedy};`).join(' ')}`;
+}
+
+/** Times need not be exact: instances with another `DATABASE_TIMEOUT_MS` may use the same role while it is changed. */
+function suits(name: string, setting: string, wanted: string, timeout: number): boolean {
+  if (name.endsWith('_timeout')) {
+    return Number(setting) >= Number(wanted) / 4 && Number(setting) <= timeout;
   }
-}
-
-/**
- * Behind a pooler, each transaction may be in another session of the server.
- *
- * @returns the statements with which each transaction must begin; undefined if the session has our settings
- */
-export function localSettingsOf(client: ClientBase): string | undefined {
-  return pooled.get(client);
-}
-
-/** How a transaction begins in which every statement sees what is committed before it. */
-const READ_COMMITTED = 'BEGIN ISOLATION LEVEL READ COMMITTED';
-
-/**
- * @returns the statements that begin a transaction, for one query: between two, the database may end a transaction that is idle
- */
-export function beginOf(client: ClientBase, begin = READ_COMMITTED): string {
-  return [begin, localSettingsOf(client)].filter(Boolean).join('; ');
+  if (name === 'client_min_messages') return setting !== 'error';
+  return setting === wanted || setting === 'remote_apply';
 }

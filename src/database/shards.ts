@@ -1,17 +1,14 @@
+// Finds the server of a plant on Citus, which distributes the rows of a table over several servers.
+
 import type { DataSource } from 'typeorm';
-import { runStatement } from './run-statement.js';
+import { prepared, runStatement } from './run-statement.js';
 
-/** The list of distributed tables, which only the extension Citus has. */
-export const FIND_LIST = `SELECT to_regclass('pg_dist_partition') IS NOT NULL AS "isThere"`;
+/** The list of distributed tables is a part of the extension Citus. */
+const FIND_CITUS = prepared(`SELECT to_regclass('pg_dist_partition') IS NOT NULL AS "isThere"`);
 
-/** Finds a table that Citus distributes by hash. One that Citus distributes in another way counts as not distributed. */
-export const FIND_TABLE = `
-  SELECT 1 FROM pg_dist_partition
-  WHERE logicalrelid = to_regclass($1) AND partmethod = 'h'`;
-
-const FIND_SHARDS = `
-  SELECT shardminvalue::int AS min FROM pg_dist_shard
-  WHERE logicalrelid = to_regclass($1) ORDER BY min`;
+const FIND_SHARDS = prepared(`
+  SELECT shardminvalue::int AS min FROM pg_dist_shard JOIN pg_dist_partition USING (logicalrelid)
+  WHERE logicalrelid = to_regclass($1) AND partmethod = 'h' ORDER BY min`);
 
 /** The shards of a table that Citus distributes by a hash of a bigint. */
 export class Shards {
@@ -30,10 +27,7 @@ export class Shards {
 }
 
 /**
- * Looks whether Citus distributes the rows of a table over several servers.
- *
- * @returns undefined if the table is not distributed by hash, for example on a database that distributes all tables by
- *   itself
+ * @returns the shards over which Citus distributes the rows of a table; undefined if the table is not distributed by hash
  * @throws ServiceError databaseUnavailable when the database cannot be reached or does not respond in time
  */
 export async function findShards(
@@ -41,12 +35,10 @@ export async function findShards(
   table: string,
 ): Promise<Shards | undefined> {
   // A statement that reads a missing table would fail, and the server would log an error.
-  const list = await runStatement<{ isThere: boolean }>(dataSource, FIND_LIST, []);
-  if (list.rows[0]?.isThere !== true) return undefined;
-  const found = await runStatement(dataSource, FIND_TABLE, [table]);
-  if (found.rows.length === 0) return undefined;
+  const citus = await runStatement<{ isThere: boolean }>(dataSource, FIND_CITUS, []);
+  if (citus.rows[0]?.isThere !== true) return undefined;
   const { rows } = await runStatement<{ min: number }>(dataSource, FIND_SHARDS, [table]);
-  return new Shards(rows.map(({ min }) => min));
+  return rows.length === 0 ? undefined : new Shards(rows.map(({ min }) => min));
 }
 
 /** The function hashint8 of Postgres, by which Citus chooses the shard. */

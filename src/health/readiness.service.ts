@@ -1,28 +1,21 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { AccessTokenEntity } from '../auth/access-token.entity.js';
 import { CONFIG, type Config } from '../config/config.js';
 import { schemaProblem, type NeededPrivilege } from '../database/schema-problem.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
 import { LifecycleService } from '../http/lifecycle.service.js';
-import { PLANT_FIELDS } from '../plants/plant-fields.js';
-import { PlantEntity } from '../plants/plant.entity.js';
 
 /**
  * The privileges that requests need; commands and migrations need more. Without UPDATE on access_tokens, requests still
  * succeed, and only the last use is not recorded.
  */
 const NEEDED: readonly NeededPrivilege[] = [
-  { entity: PlantEntity, privilege: 'SELECT', columns: PLANT_FIELDS },
-  { entity: PlantEntity, privilege: 'INSERT', columns: PLANT_FIELDS },
+  { table: 'plants', privilege: 'SELECT' },
+  { table: 'plants', privilege: 'INSERT' },
   // For the lock on a plant that is sent again.
-  { entity: PlantEntity, privilege: 'UPDATE', columns: ['name'] },
-  {
-    entity: AccessTokenEntity,
-    privilege: 'SELECT',
-    columns: ['id', 'name', 'hash', 'expires_at', 'revoked_at'],
-  },
+  { table: 'plants', privilege: 'UPDATE' },
+  { table: 'access_tokens', privilege: 'SELECT' },
 ];
 
 /** Limits the load on the database, however many probes there are. */

@@ -1,6 +1,10 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { BatchLimitsService } from './batch-limits.service.js';
+import { DataSource } from 'typeorm';
+import { findShards } from '../database/shards.js';
+import { PINO_LOGGER } from '../logging/logging.module.js';
+import type { Logger } from 'pino';
+import { SHARDS } from './batch-limits.js';
 import { PlantEntity } from './plant.entity.js';
 import { PlantsController } from './plants.controller.js';
 import { PlantsRepository } from './plants.repository.js';
@@ -9,6 +13,20 @@ import { PlantsService } from './plants.service.js';
 @Module({
   imports: [TypeOrmModule.forFeature([PlantEntity])],
   controllers: [PlantsController],
-  providers: [PlantsService, PlantsRepository, BatchLimitsService],
+  providers: [
+    PlantsService,
+    PlantsRepository,
+    {
+      provide: SHARDS,
+      inject: [DataSource, PINO_LOGGER],
+      useFactory: async (dataSource: DataSource, logger: Logger) => {
+        const shards = await findShards(dataSource, 'plants');
+        if (shards !== undefined) {
+          logger.info(`The plants are distributed over ${shards.count} shards.`);
+        }
+        return shards;
+      },
+    },
+  ],
 })
 export class PlantsModule {}

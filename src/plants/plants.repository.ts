@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { QueryResult } from 'pg';
 import { Repository } from 'typeorm';
-import { poolOf, runStatement } from '../database/run-statement.js';
-import { findShards, type Shards } from '../database/shards.js';
+import { prepared, runStatement, type PreparedStatement } from '../database/run-statement.js';
 import type { NewPlant } from './dto/plant.js';
 import { PlantEntity } from './plant.entity.js';
 
@@ -18,23 +17,27 @@ const LOCK_STORED = `
   ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE false
   RETURNING id`;
 
+const insertStatements: PreparedStatement[] = [];
+
 /** For one plant, or the plants of one shard: Citus sends rows in VALUES directly to their shard. */
-const insertValues = (count: number): string => `
-  INSERT INTO plants (id, name, tag)
-  VALUES ${Array.from({ length: count }, (_, i) => `($${3 * i + 1}, $${3 * i + 2}, $${3 * i + 3})`).join(', ')}
-  ${LOCK_STORED}`;
+function insertValues(count: number): PreparedStatement {
+  const rows = Array.from(
+    { length: count },
+    (_, i) => `($${3 * i + 1}, $${3 * i + 2}, $${3 * i + 3})`,
+  );
+  return (insertStatements[count] ??= prepared(`
+    INSERT INTO plants (id, name, tag)
+    VALUES ${rows.join(', ')}
+    ${LOCK_STORED}`));
+}
 
-/**
- * For any plants. Citus would first collect the rows of the SELECT on the coordinator, and would also count them in the
- * row count of the result. No array has a NULL: a database with `array_nulls = off` would read it as a text.
- */
-const INSERT_MANY = `
+/** For any plants. Citus would first collect the rows of the SELECT on the coordinator. */
+const INSERT_MANY = prepared(`
   INSERT INTO plants (id, name, tag)
-  SELECT id, name, CASE WHEN has_tag THEN tag END
-  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::boolean[]) AS sent (id, name, tag, has_tag)
-  ${LOCK_STORED}`;
+  SELECT id, name, tag FROM unnest($1::bigint[], $2::text[], $3::text[]) AS sent (id, name, tag)
+  ${LOCK_STORED}`);
 
-const SELECT = 'SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])';
+const SELECT = prepared('SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])');
 
 /** A plant as the database returns it, with the id as decimal digits. */
 export type StoredPlant = Pick<PlantEntity, 'id' | 'name' | 'tag'>;
@@ -62,8 +65,7 @@ export class PlantsRepository {
       : this.run<Pick<StoredPlant, 'id'>>(INSERT_MANY, [
           sorted.map(({ id }) => id),
           sorted.map(({ name }) => name),
-          sorted.map(({ tag }) => tag ?? ''),
-          sorted.map(({ tag }) => tag !== undefined),
+          sorted.map(({ tag }) => tag ?? null),
         ]));
     return rows.map(({ id }) => BigInt(id));
   }
@@ -77,21 +79,10 @@ export class PlantsRepository {
     return rows;
   }
 
-  /**
-   * @returns the shards over which the plants are distributed; undefined if they are in one table
-   * @throws ServiceError databaseUnavailable
-   */
-  findShards(): Promise<Shards | undefined> {
-    const { manager, metadata } = this.plants;
-    return findShards(manager.dataSource, metadata.tablePath);
-  }
-
-  /** Calls `listener` after every new connection to the database. */
-  onConnect(listener: () => void): void {
-    poolOf(this.plants.manager.dataSource).on('connect', listener);
-  }
-
-  private run<Row extends object>(sql: string, parameters: unknown[]): Promise<QueryResult<Row>> {
-    return runStatement<Row>(this.plants.manager.dataSource, sql, parameters);
+  private run<Row extends object>(
+    statement: PreparedStatement,
+    parameters: unknown[],
+  ): Promise<QueryResult<Row>> {
+    return runStatement<Row>(this.plants.manager.dataSource, statement, parameters);
   }
 }

@@ -7,7 +7,6 @@ import { startCollector, type Collector } from '../../test/setup/http/collector.
 import { useResources } from '../../test/setup/jest/resources.js';
 import { ErrorCode } from '../errors/error-codes.js';
 import { startRequestSpan, startTracing, withRequestSpan } from '../tracing/tracing.js';
-import { BatchLimitsService } from './batch-limits.service.js';
 import type { NewPlant } from './dto/plant.js';
 import { PlantsService } from './plants.service.js';
 
@@ -38,9 +37,7 @@ describe('creating plants', () => {
 
   beforeEach(() => {
     registry = new Registry();
-    const logger = pino({ enabled: false });
-    const limits = new BatchLimitsService(database.plants, database.configure(), logger);
-    service = new PlantsService(database.plants, limits, registry);
+    service = new PlantsService(database.plants, undefined, database.configure(), registry);
   });
 
   it('stores each plant, and responds with its name, and its tag only if it has one', async () => {

@@ -1,10 +1,12 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
+import { CONFIG, type AppConfig } from '../config/config.js';
+import { Batcher } from '../database/batcher.js';
+import type { Shards } from '../database/shards.js';
 import type { Client } from '../http/client.js';
 import { inSpan } from '../tracing/tracing.js';
-import { BatchLimitsService } from './batch-limits.service.js';
+import { batchLimits, SHARDS } from './batch-limits.js';
 import { BatchMetrics } from './batch-metrics.js';
-import { Batcher } from '../database/batcher.js';
 import type { NewPlant, Plant } from './dto/plant.js';
 import { TEXT_FIELDS } from './plant-fields.js';
 import { PlantsRepository } from './plants.repository.js';
@@ -15,10 +17,15 @@ export class PlantsService {
   private readonly batcher: Batcher<NewPlant, Outcome>;
   private readonly outcomes: Counter<'outcome'>;
 
-  constructor(plants: PlantsRepository, batchLimits: BatchLimitsService, registry: Registry) {
+  constructor(
+    plants: PlantsRepository,
+    @Inject(SHARDS) shards: Shards | undefined,
+    @Inject(CONFIG) config: AppConfig,
+    registry: Registry,
+  ) {
     this.batcher = new Batcher(
-      (batch) => storePlants(plants, batch, batchLimits.isByShard),
-      batchLimits.limits,
+      (batch) => storePlants(plants, batch, shards !== undefined),
+      batchLimits(config, shards),
       new BatchMetrics(registry, () => this.batcher.queueLength),
     );
     this.outcomes = new Counter({

@@ -2,13 +2,13 @@ import type { Reply } from '../setup/database/postgres-messages.js';
 import type { Script, ScriptedPostgres } from '../setup/database/scripted-postgres.js';
 
 /** The statement that takes the lock of migrations. */
-export const LOCK = 'SELECT pg_try_advisory_xact_lock($1) AS locked';
+export const LOCK = 'SELECT pg_try_advisory_xact_lock($1) AS "isOurs"';
 
 /** What a scripted Postgres replies as a database without tables, with other replies to some statements. */
 export function emptyDatabase(replies: Record<string, () => Reply> = {}): Script {
   const all: Record<string, () => Reply> = {
     'SHOW server_encoding': () => ({ rows: [{ server_encoding: 'UTF8' }] }),
-    [LOCK]: () => ({ rows: [{ locked: true }] }),
+    [LOCK]: () => ({ rows: [{ isOurs: true }] }),
     ...replies,
   };
   return { run: ({ text }) => all[text]?.() };

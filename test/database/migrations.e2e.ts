@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { patientConfig } from '../setup/database/patient.js';
 import type { DatabaseConfig } from '../../src/config/config.js';
 import { databaseOptions } from '../../src/database/database-options.js';
-import { migrate, prepareDatabase } from '../../src/database/prepare-database.js';
+import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { MIGRATION_NAMES } from './migrations.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
@@ -19,34 +19,11 @@ describe('migrations', () => {
   });
   afterEach(() => database.close());
 
-  const tables = () =>
-    database.query<{ name: string }>(
-      'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1',
-    );
-
   it('run once, however many replicas start at the same time', async () => {
     await Promise.all(Array.from({ length: 5 }, () => prepareDatabase(config, () => undefined)));
     expect(await database.query('SELECT name FROM migrations ORDER BY id')).toEqual(
       MIGRATION_NAMES.map((name) => ({ name })),
     );
-    expect(await migrate(config, () => undefined, 60_000)).toEqual([]);
-  });
-
-  it('run with a warning where advisory locks are missing', async () => {
-    const message = 'advisory locks are not yet implemented';
-    await database.query(
-      `CREATE FUNCTION pg_try_advisory_xact_lock(bigint) RETURNS boolean LANGUAGE plpgsql AS
-       $$ BEGIN RAISE EXCEPTION '${message}' USING ERRCODE = '0A000'; END $$`,
-    );
-    // With the schema of Postgres in second place, this function hides its namesake.
-    await database.set('search_path', 'public, pg_catalog');
-    const messages: string[] = [];
-    await prepareDatabase(config, (line) => messages.push(line));
-    expect(messages).toEqual([
-      expect.stringMatching(/^The database has no advisory locks, .* run one at a time, /),
-    ]);
-    expect(messages[0]).toContain(message);
-    expect(await tables()).toHaveLength(3);
   });
 
   it('make second tables in another schema if the address says so', async () => {
@@ -72,14 +49,6 @@ describe('migrations', () => {
       stdout: '',
       stderr: 'The schema of the database is up to date.\n',
     });
-  });
-
-  it('distribute nothing on a database without Citus, and say so', async () => {
-    const { exitCode, stderr } = await runInProcess(['migrate', '--distribute'], {
-      DATABASE_URL: database.url,
-    });
-    expect(stderr).toMatch(/^The table plants was not distributed: .* no extension citus\./);
-    expect(exitCode).toBe(1);
   });
 
   it('make the schema that the entities describe, with named constraints', async () => {

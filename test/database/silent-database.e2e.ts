@@ -46,7 +46,6 @@ describe('a command whose database goes silent', () => {
     ['token', 'list'],
     ['token', 'revoke', 'nobody', '--yes'],
     ['migrate'],
-    ['migrate', '--distribute'],
     ['plants', 'export'],
   ])('%s %s: ends, at whatever point that is, with a sentence or its result', async (...words) => {
     // Nest writes to the process itself.

@@ -81,7 +81,6 @@ describe('the Compose file', () => {
   it.each([
     ['plant-store', '3000', undefined],
     ['proxy', '8080', 'scale'],
-    ['plant-store-sharded', '3002', 'sharded'],
     ['grafana', '3001', 'observability'],
     ['prometheus', '9090', 'observability'],
   ])('opens the port of %s at %s', (name, port, profile) => {
@@ -174,43 +173,14 @@ describe('the Compose file', () => {
     expect(millisecondsOf(service.stop_grace_period)).toBeGreaterThan(needed);
   });
 
-  it.each([
-    ['postgres', '/var/lib/postgresql'],
-    ...['coordinator', 'worker-1', 'worker-2'].map((name) => [
-      `citus-${name}`,
-      '/var/lib/postgresql/data',
-    ]),
-  ])('keeps the plants of %s in a volume, which remains without the container', (name, folder) => {
-    expect(mountOf(name, `${name}-data`)).toBe(folder);
-    expect(compose.volumes).toHaveProperty(`${name}-data`);
+  it('keeps the plants in a volume, which remains without the container', () => {
+    expect(mountOf('postgres', 'postgres-data')).toBe('/var/lib/postgresql');
+    expect(compose.volumes).toHaveProperty('postgres-data');
   });
 
   it.each(['migration', 'proxy'])('starts %s when what it works with is ready', (name) => {
     const conditions = Object.values(services[name]!.depends_on!).map((it) => it.condition);
     expect(conditions).toEqual(['service_healthy']);
-  });
-
-  describe('on Citus', () => {
-    const migration = dependencyOf(services['plant-store-sharded']!);
-    const [, , coordinator] = URL_PARTS.exec(databaseUrlOf(migration))!;
-    const servers = Object.entries(services)
-      .filter(([, { image, command }]) => image.startsWith('citusdata/') && command === undefined)
-      .map(([name]) => name);
-
-    it('distributes the plants', () => {
-      expect(migration.command).toEqual(['./plant-store', 'migrate', '--distribute']);
-    });
-
-    it('adds two workers to the coordinator when they are there', () => {
-      expect(servers).toHaveLength(1 + 2);
-      const { command, environment, depends_on } = dependencyOf(migration);
-      expect(environment['PGHOST']).toBe(coordinator);
-      const added = [...command!.join('\n').matchAll(/citus_(?:set|add)_\w+\('([^']+)'/g)];
-      expect(added.map(([, name]) => name)).toEqual(servers);
-      expect(depends_on).toEqual(
-        Object.fromEntries(servers.map((name) => [name, { condition: 'service_healthy' }])),
-      );
-    });
   });
 
   // Read and not run: a database would have to hang for longer than that.
@@ -278,8 +248,7 @@ describe('the monitoring of the Compose file', () => {
 
   it('reads the metrics of all instances on Postgres, at the port on which they listen', () => {
     const [{ names, port }] = job.dns_sd_configs;
-    const instances = plantStores.filter(([, { profiles }]) => !profiles?.includes('sharded'));
-    expect(names).toEqual(instances.map(([name]) => name));
+    expect(names).toEqual(plantStores.map(([name]) => name));
     expect(port).toBe(settings.shape.PORT.parse(undefined));
   });
 

@@ -10,7 +10,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
   datestyle: 'SQL, DMY',
   default_transaction_isolation: 'serializable',
   extra_float_digits: '-15',
-  idle_in_transaction_session_timeout: '1ms',
+  idle_in_transaction_session_timeout: '5s',
   // Longer than a busy process takes from its connection to its first statement.
   idle_session_timeout: '2s',
   intervalstyle: 'sql_standard',
@@ -22,7 +22,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
   statement_timeout: '300ms',
   synchronous_commit: 'off',
   timezone: 'Pacific/Kiritimati',
-  transaction_timeout: '400ms',
+  transaction_timeout: '5s',
   work_mem: '64kB',
 };
 

@@ -1,5 +1,5 @@
 import { createServer, type Socket } from 'node:net';
-import { BEGIN_SESSION } from '../../../src/database/session.js';
+import { SESSION_SETTINGS } from '../../../src/database/session.js';
 import {
   encodeError,
   encodeReply,
@@ -59,7 +59,7 @@ export interface ScriptedPostgres {
 
 /** What TypeORM and the service ask when they connect. */
 const SETTINGS = new Map<string, readonly object[]>([
-  [BEGIN_SESSION, [{ isOwn: true }]],
+  [SESSION_SETTINGS, []],
   ['SELECT version()', [{ version: 'PostgreSQL 18.0' }]],
   ['SELECT * FROM current_schema()', [{ current_schema: 'public' }]],
   ['SELECT * FROM current_database()', [{ current_database: 'plants' }]],
@@ -146,19 +146,3 @@ export async function openScriptedPostgres(
   resources.defer(() => server.close());
   return server;
 }
-
-/** Starts a server that tells a client that looks for the primary what `state` says at that moment. */
-export function openServerIn(
-  resources: Resources,
-  state: { readonly isPrimary: boolean },
-): Promise<ScriptedPostgres> {
-  return openScriptedPostgres(resources, {
-    run: (statement) => stateOf(statement, state.isPrimary),
-  });
-}
-
-/** What a server replies to a client that looks for the primary. */
-export const stateOf = ({ text }: Statement, isPrimary: boolean): Reply =>
-  text === 'SHOW transaction_read_only'
-    ? { rows: [{ transaction_read_only: isPrimary ? 'off' : 'on' }] }
-    : {};
