@@ -66,7 +66,7 @@ const ADVICE: Readonly<Record<string, string>> = {
     'it is read-only, as a standby or a former primary is, so DATABASE_URL must lead to the primary',
   '3F000': 'search_path names no schema that exists',
   '55P03':
-    'another session holds a lock on a table of the service: pg_locks and pg_stat_activity show which one',
+    'another session holds a lock on a table or a row of the service: pg_locks and pg_stat_activity show which one',
   XX001: RESTORE,
   XX002: RESTORE,
   SELF_SIGNED_CERT_IN_CHAIN: TRUST,

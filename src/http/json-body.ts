@@ -9,7 +9,7 @@ import { inSpan } from '../tracing/tracing.js';
 import { JsonError, parseExactJson, type JsonValue } from './exact-json.js';
 import { checkMediaType } from './media-type.js';
 import { announcesBody, readBody } from './read-body.js';
-import { validate } from './validate.js';
+import { refuseNestedFields, validate } from './validate.js';
 
 /**
  * The JSON body of the request, validated as a DTO: `@JsonBody(NewThing)`. Body parsers run before the guard; this decorator
@@ -17,8 +17,15 @@ import { validate } from './validate.js';
  * docs/decisions/0010-validation-without-a-pipe.md.
  *
  * The order of the checks is media type, size, missing body, JSON, rules of the DTO. Errors: 40001 to 40005.
+ *
+ * @throws Error for a DTO with a field that is an object or an array
  */
-export const JsonBody: (dto: Type<object>) => ParameterDecorator = createParamDecorator(
+export function JsonBody(dto: Type<object>): ParameterDecorator {
+  refuseNestedFields(dto);
+  return ReadJson(dto);
+}
+
+const ReadJson: (dto: Type<object>) => ParameterDecorator = createParamDecorator(
   (dto: Type<object>, context: ExecutionContext): object | Promise<object> => {
     const http = context.switchToHttp();
     const request = http.getRequest<Request>();

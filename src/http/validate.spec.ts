@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { Expose } from 'class-transformer';
-import { ValidateBy } from 'class-validator';
+import { IsArray, IsObject, ValidateBy } from 'class-validator';
 import { ErrorCode } from '../errors/error-codes.js';
 import type { JsonValue } from './exact-json.js';
+import { JsonBody } from './json-body.js';
 import { validate } from './validate.js';
 
 /** A rule for text, or for text of a length. */
@@ -93,6 +94,20 @@ describe('validate', () => {
         invalid('name must be text'),
       );
     }
+  });
+
+  it.each([
+    ['an object', { rule: IsObject() }],
+    ['an array', { rule: IsArray() }],
+  ])('is refused for a DTO with %s, whose contents would be lost', (_kind, { rule: isNested }) => {
+    class Nested {
+      @isText
+      name: string;
+
+      @isNested
+      parts: object;
+    }
+    expect(() => JsonBody(Nested)).toThrow(/^Nested\.parts must be a string/);
   });
 
   it('names a field once, whichever rules it breaks', () => {

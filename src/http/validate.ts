@@ -44,6 +44,19 @@ function emptied(value: JsonValue | undefined): JsonValue | undefined {
   return Array.isArray(value) ? [] : {};
 }
 
+const FLAT_TYPES: readonly unknown[] = [String, Number, BigInt, Boolean];
+
+/** @throws Error for a DTO with a field that is an object or an array, which `validate` would empty */
+export function refuseNestedFields(type: Type<object>): void {
+  for (const name of Object.keys(new type())) {
+    if (FLAT_TYPES.includes(Reflect.getMetadata('design:type', type.prototype as object, name)))
+      continue;
+    throw new Error(
+      `${type.name}.${name} must be a string, a number, a bigint or a boolean: src/http/validate.ts reads no objects and arrays yet`,
+    );
+  }
+}
+
 function invalid(type: Type<object>, reason: string): ServiceError {
   return new ServiceError(ErrorCode.bodyInvalid, `The body is not a ${type.name}: ${reason}.`);
 }

@@ -26,6 +26,19 @@ describe('migrations', () => {
     );
   });
 
+  it('can be reverted, one by one', async () => {
+    const tables = () =>
+      database.query('SELECT tablename FROM pg_tables WHERE schemaname = current_schema()');
+    await prepareDatabase(config, () => undefined);
+    const dataSource = await new DataSource(databaseOptions(config)).initialize();
+    try {
+      for (const _ of MIGRATION_NAMES) await dataSource.undoLastMigration();
+    } finally {
+      await dataSource.destroy();
+    }
+    expect(await tables()).toEqual([{ tablename: 'migrations' }]);
+  });
+
   it('make second tables in another schema if the address says so', async () => {
     const prepare = (url: string) => prepareDatabase({ ...config, url }, () => undefined);
     await prepare(config.url);

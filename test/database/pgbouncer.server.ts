@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { postPlant } from '../setup/http/post-plant.js';
 import { startOn, stop } from '../setup/service/built-service.js';
@@ -6,41 +6,91 @@ import { createToken } from '../setup/service/tokens.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { startLoad } from '../setup/model/load.js';
 import { useResources } from '../setup/jest/resources.js';
+import { PATIENT } from '../setup/database/patient.js';
 import { startPgBouncer } from './pgbouncer.js';
-import { startPostgresServer } from '../setup/database/postgres-server.js';
+import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
 import { until } from '../setup/time/until.js';
 
 const resources = useResources();
 
 describe('behind PgBouncer in transaction mode', () => {
-  it('migrations, tokens, plants and their export work', async () => {
-    const server = await startPostgresServer();
-    const bouncer = await startPgBouncer(server);
-    try {
-      const services = await Promise.all([startOn(bouncer.url), startOn(bouncer.url)]);
-      const token = await createToken(bouncer.url);
-      let turn = 0;
-      const load = startLoad(resources, () => services[turn++ % services.length]!.url, token);
-      await load.progress(500);
-      await load.stop();
-      expect(load.failures).toEqual(new Map());
-      const exported = await runInProcess(['plants', 'export'], { DATABASE_URL: bouncer.url });
-      expect(exported).toMatchObject({ exitCode: 0 });
-      expect(exported.stdout.split('\n')).toHaveLength(1 + load.acknowledged.size + 1);
-      for (const service of services) await stop(service);
-    } finally {
-      await bouncer.close();
-      await server.close();
-    }
+  let server: PostgresServer;
+  let bouncer: Awaited<ReturnType<typeof startPgBouncer>>;
+
+  beforeEach(async () => {
+    server = await startPostgresServer();
+    bouncer = await startPgBouncer(server);
+  });
+  afterEach(async () => {
+    await bouncer.close();
+    await server.close();
   });
 
-  it('the server learns the time limit of a statement through it', async () => {
-    const server = await startPostgresServer();
-    const bouncer = await startPgBouncer(server);
+  const exportPlants = () =>
+    runInProcess(['plants', 'export'], { DATABASE_URL: bouncer.url, ...PATIENT });
+
+  /** Runs the statements of a message, and gives PgBouncer new sessions. */
+  async function mend(message: string): Promise<void> {
+    const statements = message.match(/ALTER ROLE [^;]+;/g)!;
+    for (const statement of statements) await server.query(statement);
+    await renewSessions();
+  }
+
+  async function renewSessions(): Promise<void> {
+    await server.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store'`,
+    );
+  }
+
+  async function setUp(): Promise<void> {
+    await mend((await exportPlants()).stderr);
+  }
+
+  it('wrong settings are refused, and the message has the statements that mend them', async () => {
+    await server.query(`ALTER DATABASE plants_test SET synchronous_commit = off`);
+    const { exitCode, stderr } = await exportPlants();
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(
+      /cannot be used: behind a pooler, the role of the service must have settings that it has not: (?=.*synchronous_commit)(?=.*statement_timeout)/,
+    );
+    await mend(stderr);
+    expect(await exportPlants()).toMatchObject({ exitCode: 0 });
+  });
+
+  it('a service is not ready while the role has other settings', async () => {
+    await setUp();
+    const service = await startOn(bouncer.url);
+    const ready = async () => (await fetch(`${service.url}/health/ready`)).json();
+    const message = async () => ((await ready()) as { message?: string }).message ?? '';
+    await server.query(`ALTER ROLE plants IN DATABASE plants_test SET array_nulls = off`);
+    await renewSessions();
+    await until(async () => (await message()).includes('array_nulls'));
+    await mend(await message());
+    await until(async () => (await message()) === '');
+    await stop(service);
+  });
+
+  it('migrations, tokens, plants and their export work', async () => {
+    await setUp();
+    const services = await Promise.all([startOn(bouncer.url), startOn(bouncer.url)]);
+    const token = await createToken(server.url);
+    let turn = 0;
+    const load = startLoad(resources, () => services[turn++ % services.length]!.url, token);
+    await load.progress(500);
+    await load.stop();
+    expect(load.failures).toEqual(new Map());
+    const exported = await exportPlants();
+    expect(exported).toMatchObject({ exitCode: 0 });
+    expect(exported.stdout.split('\n')).toHaveLength(1 + load.acknowledged.size + 1);
+    for (const service of services) await stop(service);
+  });
+
+  it('the server ends a statement that waits for a lock', async () => {
+    await setUp();
     const locker = new pg.Client({ connectionString: server.url });
+    const service = await startOn(bouncer.url);
+    const token = await createToken(server.url);
     try {
-      const service = await startOn(bouncer.url);
-      const token = await createToken(bouncer.url);
       await locker.connect();
       await locker.query('BEGIN; LOCK TABLE plants');
       expect((await postPlant(service.url, token, 1)).status).toBe(503);
@@ -51,8 +101,6 @@ describe('behind PgBouncer in transaction mode', () => {
       await stop(service);
     } finally {
       await locker.end();
-      await bouncer.close();
-      await server.close();
     }
   });
 });

@@ -31,7 +31,7 @@ describe('a start while another session has locked a table', () => {
     locker.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
 
   const REASON =
-    'canceling statement due to lock timeout (55P03); another session holds a lock on a table of the service: pg_locks and pg_stat_activity show which one';
+    'canceling statement due to lock timeout (55P03); another session holds a lock on a table or a row of the service: pg_locks and pg_stat_activity show which one';
   const failure = new RegExp(
     `^The database at \\S+ could not be used within 4500 ms: ${RegExp.escape(REASON)}$`,
     'm',
@@ -94,7 +94,7 @@ describe('a start while another session has locked a table', () => {
       exitCode: 1,
       stdout: '',
       stderr:
-        'The database cannot be used: canceling statement due to statement timeout (57014).\n',
+        'The database cannot be used: canceling statement due to lock timeout (55P03); another session holds a lock on a table or a row of the service: pg_locks and pg_stat_activity show which one.\n',
     });
   });
 });

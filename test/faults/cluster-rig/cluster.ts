@@ -133,6 +133,9 @@ export async function startCluster(
   const client = new pg.Client({ connectionString: `${(await primary())!.url}/postgres` });
   await client.connect();
   await client.query('CREATE ROLE plants LOGIN');
+  // The service behind PgBouncer needs them, as docs/scaling.md says.
+  await client.query('ALTER ROLE plants SET statement_timeout = 1200');
+  await client.query('ALTER ROLE plants SET lock_timeout = 150');
   await client.query('CREATE DATABASE plants OWNER plants');
   await client.end();
 
