@@ -2,12 +2,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { postPlant } from '../setup/http/post-plant.js';
 import { startOn, stop, type BuiltService } from '../setup/service/built-service.js';
 import { createToken } from '../setup/service/tokens.js';
-import { startPgBouncer } from './pgbouncer.js';
+import { setUpRole, startPgBouncer } from './pgbouncer.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
 import { until } from '../setup/time/until.js';
 
 /** No standby has this name, so a commit waits until somebody cancels the wait. */
 const MISSING_STANDBY = 'ghost';
+
+const LIMITS = { DATABASE_TIMEOUT_MS: '5000' };
 
 describe.each([
   ['directly', (server: PostgresServer) => ({ ...server, close: () => Promise.resolve() })],
@@ -21,8 +23,9 @@ describe.each([
   beforeAll(async () => {
     server = await startPostgresServer();
     entry = await open(server);
-    token = await createToken(entry.url);
-    service = await startOn(entry.url, { DATABASE_TIMEOUT_MS: '5000' });
+    token = await createToken(server.url);
+    if (entry.url !== server.url) await setUpRole(server, entry.url, LIMITS);
+    service = await startOn(entry.url, LIMITS);
   });
   beforeEach(async () => {
     await waitForStandby('');

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { postPlant } from '../setup/http/post-plant.js';
 import { startOn, stop } from '../setup/service/built-service.js';
 import { createToken } from '../setup/service/tokens.js';
@@ -7,7 +8,7 @@ import { runInProcess } from '../setup/service/cli.js';
 import { startLoad } from '../setup/model/load.js';
 import { useResources } from '../setup/jest/resources.js';
 import { PATIENT } from '../setup/database/patient.js';
-import { startPgBouncer } from './pgbouncer.js';
+import { mendSettings, renewSessions, setUpRole, startPgBouncer } from './pgbouncer.js';
 import { startPostgresServer, type PostgresServer } from '../setup/database/postgres-server.js';
 import { until } from '../setup/time/until.js';
 
@@ -29,22 +30,7 @@ describe('behind PgBouncer in transaction mode', () => {
   const exportPlants = () =>
     runInProcess(['plants', 'export'], { DATABASE_URL: bouncer.url, ...PATIENT });
 
-  /** Runs the statements of a message, and gives PgBouncer new sessions. */
-  async function mend(message: string): Promise<void> {
-    const statements = message.match(/ALTER ROLE [^;]+;/g)!;
-    for (const statement of statements) await server.query(statement);
-    await renewSessions();
-  }
-
-  async function renewSessions(): Promise<void> {
-    await server.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store'`,
-    );
-  }
-
-  async function setUp(): Promise<void> {
-    await mend((await exportPlants()).stderr);
-  }
+  const setUp = () => setUpRole(server, bouncer.url, PATIENT);
 
   it('wrong settings are refused, and the message has the statements that mend them', async () => {
     await server.query(`ALTER DATABASE plants_test SET synchronous_commit = off`);
@@ -53,19 +39,19 @@ describe('behind PgBouncer in transaction mode', () => {
     expect(stderr).toMatch(
       /cannot be used: behind a pooler, the role of the service must have settings that it has not: (?=.*synchronous_commit)(?=.*statement_timeout)/,
     );
-    await mend(stderr);
+    await mendSettings(server, stderr);
     expect(await exportPlants()).toMatchObject({ exitCode: 0 });
   });
 
   it('a service is not ready while the role has other settings', async () => {
     await setUp();
     const service = await startOn(bouncer.url);
-    const ready = async () => (await fetch(`${service.url}/health/ready`)).json();
+    const ready = async () => (await fetchDocumented(`${service.url}/health/ready`)).json();
     const message = async () => ((await ready()) as { message?: string }).message ?? '';
     await server.query(`ALTER ROLE plants IN DATABASE plants_test SET array_nulls = off`);
-    await renewSessions();
+    await renewSessions(server);
     await until(async () => (await message()).includes('array_nulls'));
-    await mend(await message());
+    await mendSettings(server, await message());
     await until(async () => (await message()) === '');
     await stop(service);
   });

@@ -7,6 +7,7 @@ import { findFreePorts } from '../setup/process/ports.js';
 import { pgbouncerConfig } from '../setup/database/pgbouncer-config.js';
 import type { PostgresServer } from '../setup/database/postgres-server.js';
 import { findUser } from '../setup/process/processes.js';
+import { runInProcess } from '../setup/service/cli.js';
 
 /** A PgBouncer in transaction mode in front of a server. */
 export async function startPgBouncer(
@@ -39,4 +40,27 @@ export async function startPgBouncer(
       await rm(dir, { recursive: true });
     },
   };
+}
+
+/** Runs the statements in a message that refuses the settings of the role, and makes PgBouncer open new sessions. */
+export async function mendSettings(server: PostgresServer, message: string): Promise<void> {
+  for (const statement of message.match(/ALTER ROLE [^;]+;/g)!) await server.query(statement);
+  await renewSessions(server);
+}
+
+/** Ends the sessions that PgBouncer keeps. */
+export async function renewSessions(server: PostgresServer): Promise<void> {
+  await server.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store'`,
+  );
+}
+
+/** Gives the role the settings for the limit of time of a service behind PgBouncer. */
+export async function setUpRole(
+  server: PostgresServer,
+  url: string,
+  env: Record<string, string>,
+): Promise<void> {
+  const { stderr } = await runInProcess(['migrate'], { DATABASE_URL: url, ...env });
+  await mendSettings(server, stderr);
 }
