@@ -135,7 +135,7 @@ const environment = settings
       url: env.DATABASE_URL && withPassword(env.DATABASE_URL, env.PGPASSWORD),
       dataDir: resolve(env.DATA_DIR),
       poolSize: env.DATABASE_POOL_SIZE,
-      /** undefined: chosen by BatchLimitsService; the number of batches, too. */
+      /** undefined: chosen by batchLimits; the number of batches, too. */
       batchSize: env.DATABASE_BATCH_SIZE,
       batchesInFlight: env.DATABASE_BATCHES,
       timeout: env.DATABASE_TIMEOUT_MS,

@@ -50,6 +50,8 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
   // pg ignores everything from a # on.
   if (text.includes('#')) return MUST_ESCAPE;
   const parameters = new URLSearchParams(query);
+  // pg takes the last one, and the checks below see the first.
+  if (new Set(parameters.keys()).size < parameters.size) return 'must have each parameter once';
   const problem = problemOfParameters(parameters);
   if (problem !== undefined) return problem;
   try {

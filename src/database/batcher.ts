@@ -15,7 +15,7 @@ export interface BatchLimits<Item> {
   readonly groupOf?: ((item: Item) => unknown) | undefined;
   /** The most items in the queue. */
   readonly queued: number;
-  /** How long an item may wait until it is sent, in milliseconds. */
+  /** How long an item may wait until it is sent, also if its batch failed and it is sent alone, in milliseconds. */
   readonly wait: number;
 }
 
@@ -72,7 +72,8 @@ export class Batcher<Item, Outcome> {
    * @throws Error of `run` for this item
    */
   add(item: Item, characters: number, client: Client): Promise<Outcome> {
-    if (this.isFull()) this.queue = this.queue.filter((queued) => isWaiting(queued, this.limits));
+    if (this.isFull())
+      this.queue = this.queue.filter((queued) => keepOrReject(queued, this.limits));
     if (this.isFull()) return Promise.reject(overloaded());
     return new Promise((resolve, reject) => {
       const group = this.limits.groupOf?.(item);
@@ -106,14 +107,15 @@ export class Batcher<Item, Outcome> {
 
   /** Takes the next item from the queue, and those after it that may share its batch. */
   private takeBatch(): readonly Queued<Item, Outcome>[] {
-    this.queue = this.queue.filter((queued) => isWaiting(queued, this.limits));
-    const first = this.queue[0];
+    this.queue = this.queue.filter((queued) => keepOrReject(queued, this.limits));
+    const [first] = this.queue;
+    if (first === undefined) return [];
     const half = Math.max(MAX_UNDIVIDED, Math.ceil(this.queue.length / 2));
     const size = Math.min(half, this.limits.size);
     const batch: Queued<Item, Outcome>[] = [];
     let characters = 0;
     this.queue = this.queue.filter((queued) => {
-      if (queued.group !== first!.group || batch.length === size) return true;
+      if (queued.group !== first.group || batch.length === size) return true;
       characters += queued.characters;
       if (characters > this.limits.characters && batch.length > 0) return true;
       batch.push(queued);
@@ -138,23 +140,38 @@ export class Batcher<Item, Outcome> {
       const outcomes = await this.run(batch.map(({ item }) => item));
       return () => batch.forEach(({ resolve }, i) => resolve(outcomes[i]!));
     } catch (error) {
-      if (error instanceof ServiceError && !(error instanceof RowsUnavailableError)) {
-        // The database is unavailable: the items in the queue would fail in the same way, only later.
-        const waiting = this.queue.splice(0);
-        return () => [...batch, ...waiting].forEach(({ reject }) => reject(error));
+      if (batch.length > 1 && !isOutage(error)) {
+        await this.sendEach(batch, error);
+        return () => undefined;
       }
-      if (batch.length === 1) return () => batch[0]!.reject(error);
-      // Perhaps one item made the batch fail: sent alone, the others succeed.
-      for (const queued of batch) {
-        if (isWaiting(queued, this.limits, error)) (await this.attempt([queued]))();
+      const failed = isOutage(error) ? [...batch, ...this.queue.splice(0)] : batch;
+      return () => failed.forEach(({ reject }) => reject(error));
+    }
+  }
+
+  /** Perhaps one item made the batch fail: sent alone, the others succeed. */
+  private async sendEach(batch: readonly Queued<Item, Outcome>[], error: unknown): Promise<void> {
+    for (const [i, queued] of batch.entries()) {
+      if (!keepOrReject(queued, this.limits, error)) continue;
+      try {
+        const [outcome] = await this.run([queued.item]);
+        queued.resolve(outcome!);
+      } catch (reason) {
+        const failed = isOutage(reason) ? [...batch.slice(i), ...this.queue.splice(0)] : [queued];
+        failed.forEach(({ reject }) => reject(reason));
+        if (isOutage(reason)) return;
       }
-      return () => undefined;
     }
   }
 }
 
-/** Rejects an item that has waited for too long, and one whose client has given up. */
-function isWaiting<Item, Outcome>(
+/** The database is unavailable: the items in the queue would fail in the same way, only later. */
+function isOutage(error: unknown): boolean {
+  return error instanceof ServiceError && !(error instanceof RowsUnavailableError);
+}
+
+/** @returns whether the item is still wanted. It is rejected if it has waited for too long, or its client has given up. */
+function keepOrReject<Item, Outcome>(
   { client, since, reject }: Queued<Item, Outcome>,
   { wait }: BatchLimits<Item>,
   error?: unknown,

@@ -1,9 +1,8 @@
 // Reads many rows, as they were at one moment.
 
-import { Pool, type PoolClient } from 'pg';
+import { Client } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import type { DatabaseConfig } from '../config/config.js';
-import { withClient } from './run-statement.js';
 import { beginSession } from './session.js';
 
 /**
@@ -12,7 +11,7 @@ import { beginSession } from './session.js';
  *
  * @param write takes the data in the format of the statement; the database sends no more than it takes
  * @returns the number of rows
- * @throws ServiceError databaseUnavailable when no connection can be made; or the error of the database or of `write`; the reason of `signal`
+ * @throws the error of the connection, of the database or of `write`; the reason of `signal`
  */
 export async function copyOut(
   config: DatabaseConfig,
@@ -21,25 +20,27 @@ export async function copyOut(
   write: (chunk: Buffer) => Promise<void>,
 ): Promise<number> {
   const limit = Math.max(config.startTimeout, 2 * config.timeout);
-  const pool = new Pool({
+  const client = new Client({
     connectionString: config.url,
     application_name: 'plant-store',
     connectionTimeoutMillis: config.timeout,
     keepAlive: true,
   });
+  // A lost connection is also reported as an event, which would end the process without a listener.
+  client.on('error', () => undefined);
   try {
-    return await withClient(pool, async (client) => {
-      await beginSession(client, config.timeout);
-      // A reader that takes nothing more must not hold up the end.
-      return Promise.race([copy(client, sql, limit, write), untilAborted(signal)]);
-    });
+    await client.connect();
+    await beginSession(client, config.timeout);
+    // A reader that takes nothing more must not hold up the end.
+    return await Promise.race([copy(client, sql, limit, write), untilAborted(signal)]);
   } finally {
-    await pool.end();
+    // Not awaited: a frozen server never closes its side.
+    void client.end();
   }
 }
 
 async function copy(
-  client: PoolClient,
+  client: Client,
   sql: string,
   limit: number,
   write: (chunk: Buffer) => Promise<void>,

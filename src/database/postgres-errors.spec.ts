@@ -17,14 +17,14 @@ import {
   isPreparedStatementLost,
   isRetryable,
   isTableMissing,
-  isStatementEnded,
+  mayReuseConnection,
   isUnavailable,
 } from './postgres-errors.js';
 
 const KINDS = {
   unavailable: isUnavailable,
   ofStatement: isOfStatement,
-  ended: isStatementEnded,
+  ended: mayReuseConnection,
   retryable: isRetryable,
   statementLost: isPreparedStatementLost,
   tableMissing: isTableMissing,
@@ -41,7 +41,7 @@ const CLOSED_PORT = 1;
 describe('an SQLSTATE', () => {
   it.each<[string, string, Kind[]]>([
     ['08006', 'Citus lost a worker', ['unavailable', 'ofStatement', 'ended']],
-    ['0A000', 'the table was changed', ['unavailable', 'retryable']],
+    ['08P01', 'PgBouncer has no server', ['unavailable', 'retryable']],
     ['23505', 'the row is there', []],
     ['25006', 'a former primary is read-only', ['unavailable']],
     ['25P02', 'the transaction has failed before', []],

@@ -13,10 +13,10 @@ import { StartError } from '../errors/start-error.js';
 const LOST_RACE = [
   '40001', // serialization failure
   '40P01', // deadlock
-  '0A000', // the table was changed after the statement was prepared
 ];
 
 const LOST_CONNECTION = [
+  '08P01', // PgBouncer lost its connection to the server, or cannot make one
   '57P01', // the connection was ended by an administrator or a restart
   '57P02', // another connection crashed the server
   '57P05', // a setting limits how long a session is idle
@@ -26,7 +26,10 @@ const LOST_CONNECTION = [
 
 const OF_STATEMENT = [
   '55P03', // a row is locked
-  '08', // Citus cannot reach the server that has the rows
+  '08000', // Citus cannot reach the server that has the rows
+  '08001',
+  '08003',
+  '08006',
 ];
 
 const PREPARED_STATEMENT_LOST = [
@@ -42,6 +45,9 @@ const MISCONFIGURED = [
 
 const CANCELED = '57014';
 
+/** Errors of this program. Every other error without an SQLSTATE is one of the connection. */
+const FAULTS = [TypeError, RangeError, ReferenceError, SyntaxError, ServiceError, StartError];
+
 const TABLE_MISSING = '42P01';
 
 const UNAVAILABLE = [
@@ -49,6 +55,7 @@ const UNAVAILABLE = [
   ...LOST_RACE,
   ...LOST_CONNECTION,
   ...OF_STATEMENT,
+  '08', // the connection to another server
   '25006', // read-only transaction: a former primary after a failover
   '53', // too many connections, disk full, out of memory
   '57', // shutdown, crash recovery, statement canceled
@@ -90,7 +97,7 @@ const ADVICE_BY_TEXT: readonly (readonly [text: string, advice: string])[] = [
 
 /** The database cannot be reached, does not respond in time, or cannot take a write now. */
 export function isUnavailable(error: unknown): boolean {
-  return isOneOf(UNAVAILABLE, error) || isConnectionLost(error);
+  return isOneOf(UNAVAILABLE, error) || isOfConnection(error);
 }
 
 /**
@@ -98,13 +105,11 @@ export function isUnavailable(error: unknown): boolean {
  * again only if that is safe.
  */
 export function isRetryable(error: unknown): boolean {
-  return isOneOf([...LOST_RACE, ...LOST_CONNECTION], error) || isConnectionLost(error);
+  return isOneOf([...LOST_RACE, ...LOST_CONNECTION], error) || isOfConnection(error);
 }
 
-const FAULTS = [TypeError, RangeError, ReferenceError, SyntaxError, ServiceError, StartError];
-
 /** Neither an error of the server nor one of this program. */
-function isConnectionLost(error: unknown): boolean {
+function isOfConnection(error: unknown): boolean {
   return (
     types.isNativeError(error) &&
     !isDatabaseError(error) &&
@@ -117,8 +122,8 @@ export function isOfStatement(error: unknown): boolean {
   return isOneOf(OF_STATEMENT, error);
 }
 
-/** The server ended the statement, and its connection can be used again. */
-export function isStatementEnded(error: unknown): boolean {
+/** The server ended the statement, so its connection can be used again. */
+export function mayReuseConnection(error: unknown): boolean {
   return isOneOf([...OF_STATEMENT, CANCELED], error);
 }
 

@@ -12,7 +12,7 @@ import {
   isOfStatement,
   isPreparedStatementLost,
   isRetryable,
-  isStatementEnded,
+  mayReuseConnection,
   isUnavailable,
 } from './postgres-errors.js';
 
@@ -128,7 +128,7 @@ async function runAgain<Row extends object>(
     const isNamed = !poolsWithoutNames.has(pool);
     const statement = isNamed ? { name, text, values } : { text, values };
     try {
-      return await withClient(pool, (client) => client.query<Row>(statement), isStatementEnded);
+      return await withClient(pool, (client) => client.query<Row>(statement), mayReuseConnection);
     } catch (error) {
       if (isNamed && isPreparedStatementLost(error)) poolsWithoutNames.add(pool);
       else if (!isRetryable(error) || attempt === MAX_ATTEMPTS) throw error;
@@ -150,13 +150,13 @@ const WARNING = '01000';
  * Lends a connection, and succeeds only if each commit waited for the standbys. If an administrator cancels the wait, or its
  * time is up, Postgres commits on this server alone and reports success with a warning: this function throws an error instead.
  *
- * @param isGood whether the connection can be used again after this error
+ * @param mayReuse whether the connection can be used again after this error
  * @throws ServiceError databaseUnavailable when no connection can be made, or the wait was canceled; or the error of `run`
  */
-export async function withClient<Result>(
+async function withClient<Result>(
   pool: Pool,
   run: (client: PoolClient) => Promise<Result>,
-  isGood: (error: unknown) => boolean = () => false,
+  mayReuse: (error: unknown) => boolean = () => false,
 ): Promise<Result> {
   const client = await connect(pool);
   let isReplicated = true;
@@ -178,7 +178,7 @@ export async function withClient<Result>(
     if (!isReplicated) throw databaseUnavailable(new Error('the wait for a standby was canceled'));
     return result;
   } catch (error) {
-    isUsable = isGood(error);
+    isUsable = mayReuse(error);
     throw error;
   } finally {
     client.off('notice', onNotice).off('error', onError);

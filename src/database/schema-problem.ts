@@ -3,6 +3,7 @@
 import type { DataSource } from 'typeorm';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
+import { StartError } from '../errors/start-error.js';
 import { describeDatabaseError, isMisconfigured, isTableMissing } from './postgres-errors.js';
 import { poolOf, prepared, runStatement } from './run-statement.js';
 import { SESSION_SETTINGS, sessionParameters, sessionProblem, type SettingRow } from './session.js';
@@ -43,15 +44,13 @@ export async function schemaProblem(
 ): Promise<string | undefined> {
   try {
     const timeout = poolOf(dataSource).options.query_timeout as number;
-    const settings = await runStatement<SettingRow>(
-      dataSource,
-      READ_SETTINGS,
-      sessionParameters(timeout),
-    );
-    const { rows } = await runStatement<SchemaRow>(dataSource, INSPECT, [
-      dataSource.migrations.at(-1)?.constructor.name,
-      needed.map(({ table }) => table),
-      needed.map(({ privilege }) => privilege),
+    const [settings, { rows }] = await Promise.all([
+      runStatement<SettingRow>(dataSource, READ_SETTINGS, sessionParameters(timeout)),
+      runStatement<SchemaRow>(dataSource, INSPECT, [
+        dataSource.migrations.at(-1)?.constructor.name,
+        needed.map(({ table }) => table),
+        needed.map(({ privilege }) => privilege),
+      ]),
     ]);
     return sessionProblem(settings.rows, timeout) ?? problemOf(rows[0]!);
   } catch (error) {
@@ -60,6 +59,8 @@ export async function schemaProblem(
     }
     // runStatement has wrapped the error of pg.
     const cause = error instanceof ServiceError ? error.cause : undefined;
+    // A new connection has checked its settings.
+    if (cause instanceof StartError) return cause.message;
     if (!isMisconfigured(cause)) throw error;
     return `The database refuses the service: ${describeDatabaseError(cause)}.`;
   }

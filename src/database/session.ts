@@ -27,7 +27,7 @@ const settingsFor = (timeout: number): Readonly<Record<string, string>> => ({
   lock_timeout: String(Math.ceil(timeout * LOCK_PART)),
 });
 
-/** Makes the settings those of the session $1; the sessions of a pooler are only read. */
+/** Sets the settings if the session is that of the server's process $1; otherwise, it only reads them. */
 export const SESSION_SETTINGS = `
   SELECT pg_backend_pid() = $1 AS "isOwn", name,
     CASE WHEN pg_backend_pid() = $1 AND setting <> 'remote_apply' THEN set_config(name, value, false) ELSE setting END AS setting,
@@ -42,12 +42,15 @@ export interface SettingRow {
 }
 
 /**
- * @param session the process of the server whose settings are made ours; 0: the settings are only read
+ * @param process of the server whose settings are set; null: they are only read
  * @returns the parameters of `SESSION_SETTINGS`
  */
-export function sessionParameters(timeout: number, session = 0): readonly unknown[] {
+export function sessionParameters(
+  timeout: number,
+  process: number | null = null,
+): readonly unknown[] {
   const settings = settingsFor(timeout);
-  return [session, Object.keys(settings), Object.values(settings)];
+  return [process, Object.keys(settings), Object.values(settings)];
 }
 
 /**
@@ -61,11 +64,12 @@ export async function beginSession(client: ClientBase, timeout: number): Promise
   const { processID } = client as Client & { processID: number | null };
   const { rows } = await client.query<SettingRow>({
     text: SESSION_SETTINGS,
-    values: [...sessionParameters(timeout, processID ?? 0)],
+    values: [...sessionParameters(timeout, processID)],
     query_timeout: timeout,
   } as QueryConfig);
+  if (rows[0]?.isOwn === true) return;
   const problem = sessionProblem(rows, timeout);
-  if (rows[0]?.isOwn === false && problem !== undefined) throw new StartError(problem);
+  if (problem !== undefined) throw new StartError(problem);
 }
 
 /** @returns what must be changed, with the statements that change it; undefined if the settings suit */
@@ -73,7 +77,7 @@ export function sessionProblem(rows: readonly SettingRow[], timeout: number): st
   const wanted = settingsFor(timeout);
   const wrong = rows.filter(({ name, setting }) => !suits(name, setting, wanted[name]!, timeout));
   if (wrong.length === 0) return undefined;
-  return `behind a pooler, the role of the service must have settings that it has not: ${wrong.map(({ name }) => name).join(', ')}. Run this, then RECONNECT in PgBouncer, or restart the pooler: ${wrong.map(({ remedy }) => `${remedy};`).join(' ')}`;
+  return `The role of the service needs other settings, because its sessions belong to a pooler: ${wrong.map(({ name }) => name).join(', ')}. Run this, then RECONNECT in PgBouncer, or restart the pooler: ${wrong.map(({ remedy }) => `${remedy};`).join(' ')}`;
 }
 
 /** Times need not be exact: instances with another `DATABASE_TIMEOUT_MS` may use the same role while it is changed. */

@@ -38,7 +38,7 @@ export function batchLimits(
   }
   return {
     ...common,
-    size: batchSize ?? BATCH_SIZE_OF_SHARD,
+    size: Math.min(batchSize ?? Infinity, BATCH_SIZE_OF_SHARD),
     // One connection is left for tokens and readiness.
     inFlight: batchesInFlight ?? Math.max(1, poolSize - 1),
     groupOf: ({ id }) => shards.indexOf(id),

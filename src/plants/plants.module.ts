@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import type { Logger } from 'pino';
 import { DataSource } from 'typeorm';
 import { findShards } from '../database/shards.js';
 import { PINO_LOGGER } from '../logging/logging.module.js';
-import type { Logger } from 'pino';
 import { SHARDS } from './batch-limits.js';
 import { PlantEntity } from './plant.entity.js';
 import { PlantsController } from './plants.controller.js';

@@ -13,7 +13,7 @@ import { PlantEntity } from './plant.entity.js';
  * waits for the synchronous standbys. A stored plant may not have reached them yet, for example after a crash: it could
  * be lost in a failover, so it must not be acknowledged without this wait.
  */
-const LOCK_STORED = `
+const KEEP_STORED = `
   ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE false
   RETURNING id`;
 
@@ -21,21 +21,17 @@ const insertStatements: PreparedStatement[] = [];
 
 /** For one plant, or the plants of one shard: Citus sends rows in VALUES directly to their shard. */
 function insertValues(count: number): PreparedStatement {
-  const rows = Array.from(
-    { length: count },
-    (_, i) => `($${3 * i + 1}, $${3 * i + 2}, $${3 * i + 3})`,
-  );
   return (insertStatements[count] ??= prepared(`
     INSERT INTO plants (id, name, tag)
-    VALUES ${rows.join(', ')}
-    ${LOCK_STORED}`));
+    VALUES ${Array.from({ length: count }, (_, i) => `($${3 * i + 1}, $${3 * i + 2}, $${3 * i + 3})`).join(', ')}
+    ${KEEP_STORED}`));
 }
 
 /** For any plants. Citus would first collect the rows of the SELECT on the coordinator. */
 const INSERT_MANY = prepared(`
   INSERT INTO plants (id, name, tag)
   SELECT id, name, tag FROM unnest($1::bigint[], $2::text[], $3::text[]) AS sent (id, name, tag)
-  ${LOCK_STORED}`);
+  ${KEEP_STORED}`);
 
 const SELECT = prepared('SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])');
 

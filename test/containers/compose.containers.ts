@@ -25,15 +25,19 @@ let env: Record<string, string>;
 const closing = new AbortController();
 
 /** Runs Compose on a copy of the files of the project, with ports that are free. */
-async function compose(...args: string[]): Promise<string> {
+function compose(...args: string[]): Promise<string> {
+  return composeWithInput('', ...args);
+}
+
+async function composeWithInput(input: string, ...args: string[]): Promise<string> {
   const [program, ...first] =
     ENGINE === 'docker' ? ['docker', 'compose'] : ['docker-compose', '--ansi=never'];
-  const { stdout } = await promisify(execFile)(
-    program,
-    [...first, '--project-name', PROJECT, ...args],
-    { cwd: folder, env },
-  );
-  return stdout;
+  const running = promisify(execFile)(program, [...first, '--project-name', PROJECT, ...args], {
+    cwd: folder,
+    env,
+  });
+  running.child.stdin!.end(input);
+  return (await running).stdout;
 }
 
 /** Runs commands as an operator types them into a terminal, in the folder of the project. */
@@ -126,6 +130,13 @@ it('stores in a Postgres of its own, with a password of any characters', async (
   await until(() => fetchReady(one));
   expect((await postPlant(one, token, '1')).status).toBe(200);
   expect(await isStored(one, token, '1')).toBe(true);
+});
+
+it('loads plants from a file of the host, and exports them', async () => {
+  const command = ['exec', '-T', 'plant-store', './plant-store', 'plants'];
+  await composeWithInput('id,name,tag\n7,seven,\n8,eight,even\n', ...command, 'load', '-');
+  const exported = await compose(...command, 'export');
+  expect(exported.split('\n')).toEqual(expect.arrayContaining(['7,seven,', '8,eight,even']));
 });
 
 it('spreads plants over three replicas, and loses none when one is killed', async () => {

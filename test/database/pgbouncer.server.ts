@@ -37,7 +37,7 @@ describe('behind PgBouncer in transaction mode', () => {
     const { exitCode, stderr } = await exportPlants();
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(
-      /cannot be used: behind a pooler, the role of the service must have settings that it has not: (?=.*synchronous_commit)(?=.*statement_timeout)/,
+      /cannot be used: The role of the service needs other settings, because its sessions belong to a pooler: (?=.*synchronous_commit)(?=.*statement_timeout)/,
     );
     await mendSettings(server, stderr);
     expect(await exportPlants()).toMatchObject({ exitCode: 0 });
