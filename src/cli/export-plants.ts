@@ -1,6 +1,6 @@
 // The command `plants export`.
 
-import { open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm, stat } from 'node:fs/promises';
 import type { DatabaseConfig } from '../config/config.js';
 import { describeFileError } from '../config/file-error.js';
 import {
@@ -94,6 +94,11 @@ async function writeFile<Result>(
       );
     }
   };
+  // As root, the file would take the place of a device such as /dev/null.
+  const existing = await stat(path).catch(() => undefined);
+  if (existing !== undefined && !existing.isFile() && !existing.isDirectory()) {
+    throw new CommandError(`${path} is no file. For a pipe or a device, write: > ${path}`);
+  }
   const file = await explained(open(part, 'w'));
   try {
     const result = await work((chunk) => explained(file.writeFile(chunk)));

@@ -77,7 +77,9 @@ export function sessionProblem(rows: readonly SettingRow[], timeout: number): st
   const wanted = settingsFor(timeout);
   const wrong = rows.filter(({ name, setting }) => !suits(name, setting, wanted[name]!, timeout));
   if (wrong.length === 0) return undefined;
-  return `The role of the service needs other settings, because its sessions belong to a pooler: ${wrong.map(({ name }) => name).join(', ')}. Run this, then RECONNECT in PgBouncer, or restart the pooler: ${wrong.map(({ remedy }) => `${remedy};`).join(' ')}`;
+  const names = wrong.map(({ name }) => name).join(', ');
+  const remedies = wrong.map(({ remedy }) => `${remedy};`).join(' ');
+  return `The role of the service needs other settings, because its sessions belong to a pooler: ${names}. Run ${remedies} then RECONNECT in PgBouncer, or restart the pooler.`;
 }
 
 /** Times need not be exact: instances with another `DATABASE_TIMEOUT_MS` may use the same role while it is changed. */

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
@@ -333,12 +333,15 @@ describe('plants export', () => {
       'no/folder.csv cannot be written: there is no such file or folder. Name',
     ],
     [['folder.csv'], 1, 'folder.csv cannot be written: it is a folder. Name'],
+    [['device.csv'], 1, 'device.csv is no file. For a pipe or a device, write: > '],
   ])('%j ends with exit code %d and the reason', async (args, exitCode, reason) => {
     await mkdir(join(folder, 'folder.csv'));
+    await symlink('/dev/null', join(folder, 'device.csv'));
     const result = await exportTo(args);
     expect(result).toMatchObject({ exitCode, stdout: '' });
     expect(result.stderr).toContain(reason);
-    expect(await files()).toEqual(['folder.csv']);
+    expect(await files()).toEqual(['device.csv', 'folder.csv']);
+    expect((await lstat(join(folder, 'device.csv'))).isSymbolicLink()).toBe(true);
   });
 });
 

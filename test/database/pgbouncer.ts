@@ -19,7 +19,13 @@ export async function startPgBouncer(
   const [config, userFile] = [join(dir, 'pgbouncer.ini'), join(dir, 'users.txt')];
   const database = { name: 'plants_test', port: server.port };
   await writeFile(userFile, '"plants" ""\n');
-  await writeFile(config, pgbouncerConfig(port, database, userFile, { default_pool_size: '4' }));
+  await writeFile(
+    config,
+    pgbouncerConfig(port, database, userFile, {
+      default_pool_size: '4',
+      server_login_retry: '1',
+    }),
+  );
   if (user.uid !== undefined) {
     for (const path of [dir, config, userFile]) await chown(path, user.uid, user.gid);
   }
