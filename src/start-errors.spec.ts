@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { databaseError, inTypeOrm } from '../test/setup/database/database-errors.js';
-import { databaseUnavailable } from './database/run-statement.js';
+import { databaseUnavailable } from './errors/service-error.js';
 import { explainStartError } from './start-errors.js';
 
 it.each([
@@ -49,8 +49,10 @@ it('an outage is one line, without a stack', () => {
     'The database cannot be used: canceling statement due to statement timeout (57014).',
   );
   const silence = 'The database cannot be used: it does not respond to a statement.';
-  expect(explainStartError(new Error('Query read timeout'))).toBe(silence);
-  expect(explainStartError(inTypeOrm(new Error('Query read timeout')))).toBe(silence);
+  expect(explainStartError(databaseUnavailable(new Error('Query read timeout')))).toBe(silence);
+  expect(explainStartError(databaseUnavailable(inTypeOrm(new Error('Query read timeout'))))).toBe(
+    silence,
+  );
   expect(explainStartError(databaseUnavailable(new Error('it did not respond in time')))).toBe(
     'The database cannot be used: it did not respond in time.',
   );

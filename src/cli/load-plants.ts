@@ -76,7 +76,7 @@ export async function loadPlants(
   const progress = showProgress(stderr, summary, share);
   try {
     const timeout = Math.max(config.timeout, STATEMENT_TIMEOUT_MS);
-    const options = { ...databaseOptions({ ...config, timeout }), entities: [PlantEntity] };
+    const options = { ...databaseOptions(config, timeout), entities: [PlantEntity] };
     await withDataSource(options, async (dataSource) => {
       const repository = new PlantsRepository(dataSource.getRepository(PlantEntity));
       let storing: Promise<void> = Promise.resolve();

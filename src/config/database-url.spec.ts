@@ -12,6 +12,7 @@ describe('DATABASE_URL', () => {
     ['POSTGRESQL://db', { host: 'db', database: null }],
     ['postgres://db:65535/plants', { port: '65535' }],
     ['postgres:///plants', { host: '', database: 'plants' }],
+    [' postgres://me@h/plants\n', { host: 'h', user: 'me' }],
     ['postgres://me@/plants?host=/run/my postgres', { host: '/run/my postgres', user: 'me' }],
     ['postgres://me:pass@%2Frun%2Fpostgres/plants', { host: '/run/postgres' }],
     ['postgres://me:pass@[::1]:5432/plants', { host: '::1', port: '5432' }],
@@ -163,7 +164,6 @@ describe('DATABASE_URL', () => {
     ['zyxwvu', 'postgres://me@db/plants?port=zyxwvu'],
     ['zyxwvu', 'postgres://db/zyxwvu?port=1e3'],
     ['zyxwvu', 'postgres:/me:zyxwvu@db/plants'],
-    ['zyxwvu', ' postgres://me:zyxwvu@db/plants'],
     ['zyxwvu', 'host=db password=zyxwvu'],
     ['zyxwvu', 'socket:/run/postgres?password=zyxwvu'],
   ])('(%s) %s is no address', (password, url) => {

@@ -59,7 +59,7 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
     // Parsed with pg's own parser. It accepts addresses that are not URLs, such as one with an empty host, and reads
     // the certificate files that the parameters name.
     const { host, port } = parse(urlForPg(text));
-    if (host?.includes(',')) return ONE_HOST;
+    if (host?.includes(',') || port?.includes(',')) return ONE_HOST;
     return !port || (/^\d{1,5}$/.test(port) && Number(port) <= 65535) ? undefined : MUST_BE;
   } catch (error) {
     if (error instanceof URIError) return MUST_ESCAPE;
@@ -75,20 +75,32 @@ function problemOfParameters(parameters: URLSearchParams): string | undefined {
   if (mistyped !== undefined) {
     return `has a parameter that is nearly ${mistyped}, and has no effect: write it as ${mistyped}`;
   }
-  // pg understands `true` and `1`, and 0 for none; it fails at the first connection with any other text.
-  const ssl = parameters.get('ssl');
-  if (ssl !== null && !['true', '1', '0'].includes(ssl)) {
-    return 'must have sslmode instead of ssl: sslmode=verify-full for TLS, sslmode=disable for none';
+  for (const [name, value] of parameters) {
+    const problem = problemOfParameter(name, value);
+    if (problem !== undefined) return problem;
   }
-  const sslmode = parameters.get('sslmode');
-  if (sslmode !== null && !SSL_MODES.includes(sslmode)) {
-    return `must have one of these values of sslmode: ${SSL_MODES.join(', ')}`;
+  return undefined;
+}
+
+function problemOfParameter(name: string, value: string): string | undefined {
+  switch (name.toLowerCase()) {
+    case 'ssl':
+      // pg understands `true` and `1`, and 0 for none; it fails at the first connection with any other text.
+      return name === 'ssl' && ['true', '1', '0'].includes(value)
+        ? undefined
+        : 'must have sslmode instead of ssl: sslmode=verify-full for TLS, sslmode=disable for none';
+    case 'sslmode':
+      return SSL_MODES.includes(value)
+        ? undefined
+        : `must have one of these values of sslmode: ${SSL_MODES.join(', ')}`;
+    // Of other programs: the plants would be in another schema than the one that is meant.
+    case 'schema':
+    case 'currentschema':
+    case 'search_path':
+      return `has the parameter ${name}, which has no effect: write ?options=-c%20search_path%3DNAME`;
+    default:
+      return undefined;
   }
-  // Of other programs: the plants would be in another schema than the one that is meant.
-  const schema = ['schema', 'currentSchema', 'search_path'].find((name) => parameters.has(name));
-  return schema === undefined
-    ? undefined
-    : `has the parameter ${schema}, which has no effect: write ?options=-c%20search_path%3DNAME`;
 }
 
 /** pg ignores unknown parameters: with `sslmod=verify-full`, the password would be sent without TLS, and nobody would notice. */

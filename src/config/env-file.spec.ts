@@ -59,7 +59,9 @@ it.each([
   ['\ufffePORT=1', 'utf16le'],
 ] as const)('a file in UTF-16 is named', (text, encoding) => {
   expect(() => load(Buffer.from(text, encoding))).toThrow(
-    new ConfigError(`${path} is in UTF-16, as PowerShell writes it: save it as UTF-8`),
+    new ConfigError(
+      `${path} is not in UTF-8, but perhaps in UTF-16, as PowerShell writes it: save it as UTF-8`,
+    ),
   );
 });
 

@@ -4,9 +4,6 @@ import { parseEnv } from 'node:util';
 import { ConfigError } from './config-error.js';
 import { misspelledSettings } from './misspelled-settings.js';
 
-/** The first two bytes of a text in UTF-16, in either order. */
-const UTF16 = ['fffe', 'feff'];
-
 /**
  * Adds the variables of a file `.env` in the working folder to the process, unless they are set already.
  *
@@ -18,8 +15,10 @@ export function loadEnvFile(settings: readonly string[]): ReadonlyMap<string, st
   const path = resolve('.env');
   const bytes = read(path);
   if (bytes === undefined) return new Map();
-  if (UTF16.includes(bytes.toString('hex', 0, 2))) {
-    throw new ConfigError(`${path} is in UTF-16, as PowerShell writes it: save it as UTF-8`);
+  if (bytes.includes(0)) {
+    throw new ConfigError(
+      `${path} is not in UTF-8, but perhaps in UTF-16, as PowerShell writes it: save it as UTF-8`,
+    );
   }
   // TextDecoder leaves out the byte order mark, which would be a part of the first name.
   const variables = parseEnv(new TextDecoder().decode(bytes));

@@ -27,7 +27,9 @@ export function misspelledSettings(
 
 /** Of a short name, one letter may be wrong: HOME is not HOST. */
 function isNearly(name: string, setting: string): boolean {
-  return distance(name, setting) <= Math.min(MAX_DISTANCE, Math.floor(setting.length / 4));
+  return (
+    distance(name.toUpperCase(), setting) <= Math.min(MAX_DISTANCE, Math.floor(setting.length / 4))
+  );
 }
 
 /** @returns what an operator should know of the variables of the process */

@@ -71,6 +71,7 @@ export const host = z
 
 export const databaseUrl = z
   .string()
+  .trim()
   .superRefine((text, context) => {
     const problem = problemOfDatabaseUrl(text);
     if (problem !== undefined) context.addIssue(problem);

@@ -33,7 +33,8 @@ export function readSecrets(
 function readSecret(variable: string, path: string): string {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    // TextDecoder leaves out a byte order mark.
+    text = new TextDecoder().decode(readFileSync(path));
   } catch (error) {
     throw new ConfigError(
       `The file ${path} in ${variable} cannot be read: ${describeFileError(error)}`,

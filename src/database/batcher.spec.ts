@@ -152,8 +152,8 @@ describe('an item in the queue whose client gives up', () => {
     await addFor(client, 3);
     await add(4);
     await finish(0);
-    await fail(1, new Error('one of them'));
     client.closed = true;
+    await fail(1, new Error('one of them'));
     await finish(2);
     await finish(3);
     expect(sent).toEqual([[1], [2, 3, 4], [2], [4]]);

@@ -1,8 +1,12 @@
 // Combines work that arrives at the same time into batches: a group commit in the application.
 
-import { ConnectionClosed, overloaded, ServiceError } from '../errors/service-error.js';
+import {
+  ConnectionClosed,
+  overloaded,
+  RowsUnavailableError,
+  ServiceError,
+} from '../errors/service-error.js';
 import type { Client } from '../http/client.js';
-import { RowsUnavailableError } from './run-statement.js';
 
 export interface BatchLimits<Item> {
   /** The most items in a batch. */
@@ -40,6 +44,9 @@ interface Queued<Item, Outcome> {
  * the database would be idle while the service writes the responses.
  */
 const MAX_UNDIVIDED = 32;
+
+/** How many items of a failed batch are sent at the same time: each may wait for a lock. */
+const LANES = 4;
 
 /**
  * An item does not wait for others: it is sent in the turn of the event loop in which it was added, with the other items of that
@@ -151,17 +158,21 @@ export class Batcher<Item, Outcome> {
 
   /** Perhaps one item made the batch fail: sent alone, the others succeed. */
   private async sendEach(batch: readonly Queued<Item, Outcome>[], error: unknown): Promise<void> {
-    for (const [i, queued] of batch.entries()) {
-      if (!keepOrReject(queued, this.limits, error)) continue;
-      try {
-        const [outcome] = await this.run([queued.item]);
-        queued.resolve(outcome!);
-      } catch (reason) {
-        const failed = isOutage(reason) ? [...batch.slice(i), ...this.queue.splice(0)] : [queued];
-        failed.forEach(({ reject }) => reject(reason));
-        if (isOutage(reason)) return;
+    // All lanes take from one iterator.
+    const rest = batch.values();
+    const lane = async () => {
+      for (const queued of rest) {
+        if (!keepOrReject(queued, this.limits, error)) continue;
+        try {
+          const [outcome] = await this.run([queued.item]);
+          queued.resolve(outcome!);
+        } catch (reason) {
+          const failed = isOutage(reason) ? [queued, ...rest, ...this.queue.splice(0)] : [queued];
+          failed.forEach(({ reject }) => reject(reason));
+        }
       }
-    }
+    };
+    await Promise.all(Array.from({ length: LANES }, lane));
   }
 }
 

@@ -1,4 +1,4 @@
-// Reads many rows, as they were at one moment.
+// Reads many rows; on one server, as they were at one moment.
 
 import { Client } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';

@@ -8,8 +8,7 @@ import { CreateAccessTokens1763600100000 } from './migrations/1763600100000-crea
 import { beginSession } from './session.js';
 
 /**
- * @param statementTimeout how long this process waits for a statement, in milliseconds; the limits of the server are those of
- *   `config.timeout`
+ * @param statementTimeout the limit of a statement, in milliseconds. Behind a pooler, the server still has that of `config.timeout`.
  */
 export function databaseOptions(
   config: DatabaseConfig,
@@ -22,7 +21,7 @@ export function databaseOptions(
     poolSize: config.poolSize,
     connectTimeoutMS: config.timeout,
     extra: {
-      onConnect: (client: ClientBase) => beginSession(client, config.timeout),
+      onConnect: (client: ClientBase) => beginSession(client, config.timeout, statementTimeout),
       // A frozen server would never report its own timeout.
       query_timeout: statementTimeout,
       keepAlive: true,

@@ -67,6 +67,9 @@ const RESTORE = 'its files are damaged, restore a backup';
 const TRUST =
   'for a server whose certificate comes from an authority of your own, add sslrootcert=FILE with the certificate of that authority to DATABASE_URL';
 
+/** The codes of Node for a certificate that cannot be trusted, or is of another host. */
+const UNTRUSTED = /CERT/;
+
 /** What to do, by the code of an error. */
 const ADVICE: Readonly<Record<string, string>> = {
   '25006':
@@ -83,15 +86,22 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 /** What to do, by a part of the message of an error without a code of its own. */
-const ADVICE_BY_TEXT: readonly (readonly [text: string, advice: string])[] = [
+const ADVICE_BY_TEXT: readonly (readonly [text: RegExp, advice: string])[] = [
   [
-    'client password must be a string',
+    /client password must be a string/,
     'the server wants a password: add it to DATABASE_URL, or set PGPASSWORD',
   ],
-  [', no encryption', 'the server wants TLS: add sslmode=require to DATABASE_URL'],
   [
-    'does not support SSL',
+    /no pg_hba\.conf entry .* no encryption/,
+    'the server wants TLS: add sslmode=require to DATABASE_URL',
+  ],
+  [
+    /does not support SSL/,
     'without TLS, anybody on the way can read and change plants: only in a network that you trust, set sslmode=disable in DATABASE_URL',
+  ],
+  [
+    /unsupported startup parameter/,
+    'a pooler does not pass on the options of DATABASE_URL: leave them out, and give the role these settings with ALTER ROLE … SET',
   ],
 ];
 
@@ -137,9 +147,13 @@ export function isTableMissing(error: unknown): boolean {
   return isOneOf([TABLE_MISSING], error);
 }
 
-/** No retry will help: the address, the credentials or the privileges are wrong. */
+/** No retry will help: the address, the credentials, the certificates or the privileges are wrong. */
 export function isMisconfigured(error: unknown): boolean {
-  return isOneOf(MISCONFIGURED, error);
+  return (
+    isOneOf(MISCONFIGURED, error) ||
+    UNTRUSTED.test(codeOf(error) ?? '') ||
+    ADVICE_BY_TEXT.some(([text]) => text.test(messageOf(error)))
+  );
 }
 
 /** The database reported the error. */
@@ -170,7 +184,7 @@ export function describeDatabaseError(error: unknown): string {
   const text = messageOf(firstOf(error)) || 'unknown failure';
   const message = text === 'Query read timeout' ? 'it does not respond to a statement' : text;
   const described = code === undefined || message.includes(code) ? message : `${message} (${code})`;
-  const advice = ADVICE[code ?? ''] ?? ADVICE_BY_TEXT.find(([part]) => message.includes(part))?.[1];
+  const advice = ADVICE[code ?? ''] ?? ADVICE_BY_TEXT.find(([part]) => part.test(message))?.[1];
   return advice === undefined ? described : `${described}; ${advice}`;
 }
 

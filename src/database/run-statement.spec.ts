@@ -4,13 +4,8 @@ import { ScriptedPool, TIMEOUT_MS } from '../../test/setup/database/scripted-poo
 import { holdTimers } from '../../test/setup/time/held-timers.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { ErrorCode } from '../errors/error-codes.js';
-import {
-  inTransaction,
-  poolOf,
-  prepared,
-  RowsUnavailableError,
-  runStatement,
-} from './run-statement.js';
+import { RowsUnavailableError } from '../errors/service-error.js';
+import { inTransaction, poolOf, prepared, runStatement } from './run-statement.js';
 
 const pool = new ScriptedPool();
 

@@ -5,8 +5,11 @@ import { SpanKind } from '@opentelemetry/api';
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
-import { ErrorCode } from '../errors/error-codes.js';
-import { SEND_AGAIN, ServiceError } from '../errors/service-error.js';
+import {
+  databaseUnavailable,
+  RowsUnavailableError,
+  ServiceError,
+} from '../errors/service-error.js';
 import { inSpan } from '../tracing/tracing.js';
 import {
   isOfStatement,
@@ -15,23 +18,6 @@ import {
   mayReuseConnection,
   isUnavailable,
 } from './postgres-errors.js';
-
-const UNAVAILABLE_MESSAGE = `The database cannot be reached or does not respond in time. ${SEND_AGAIN}`;
-
-/** @param cause only for the log */
-export function databaseUnavailable(cause?: unknown): ServiceError {
-  return new ServiceError(ErrorCode.databaseUnavailable, UNAVAILABLE_MESSAGE, { cause });
-}
-
-/**
- * The database works, but not for the rows of this statement: another session has locked one of them, or a server that has some
- * of them cannot be reached. Statements about other rows may succeed.
- */
-export class RowsUnavailableError extends ServiceError {
-  constructor(cause: unknown) {
-    super(ErrorCode.databaseUnavailable, UNAVAILABLE_MESSAGE, { cause });
-  }
-}
 
 /** A statement that each connection prepares once: to parse and plan it takes the server as long as to run it. */
 export interface PreparedStatement {

@@ -1,6 +1,6 @@
 // The settings of the server on which depends what a statement means, or whether an acknowledged plant outlives a crash.
 
-import type { Client, ClientBase, QueryConfig } from 'pg';
+import { escapeIdentifier, type Client, type ClientBase, type QueryConfig } from 'pg';
 import { StartError } from '../errors/start-error.js';
 
 /**
@@ -29,26 +29,23 @@ const settingsFor = (timeout: number): Readonly<Record<string, string>> => ({
 
 /** Sets the settings if the session is that of the server's process $1; otherwise, it only reads them. */
 export const SESSION_SETTINGS = `
-  SELECT pg_backend_pid() = $1 AS "isOwn", name,
-    CASE WHEN pg_backend_pid() = $1 AND setting <> 'remote_apply' THEN set_config(name, value, false) ELSE setting END AS setting,
-    format('ALTER ROLE %I IN DATABASE %I SET %s = %L', session_user, current_database(), name, value) AS remedy
+  SELECT pg_backend_pid() = $1 AS "isOwn", session_user AS role, current_database() AS database, name,
+    CASE WHEN pg_backend_pid() = $1 AND setting <> 'remote_apply' THEN set_config(name, value, false) ELSE setting END AS setting
   FROM pg_settings JOIN unnest($2::text[], $3::text[]) AS wanted (name, value) USING (name)`;
 
 export interface SettingRow {
   readonly isOwn: boolean;
+  readonly role: string;
+  readonly database: string;
   readonly name: string;
   readonly setting: string;
-  readonly remedy: string;
 }
 
 /**
  * @param process of the server whose settings are set; null: they are only read
  * @returns the parameters of `SESSION_SETTINGS`
  */
-export function sessionParameters(
-  timeout: number,
-  process: number | null = null,
-): readonly unknown[] {
+export function sessionParameters(timeout: number, process: number | null = null): unknown[] {
   const settings = settingsFor(timeout);
   return [process, Object.keys(settings), Object.values(settings)];
 }
@@ -57,14 +54,19 @@ export function sessionParameters(
  * Sets up a new connection. A pooler such as PgBouncer reports a number of its own instead of that of the server's process, and may
  * give each transaction another session of the server: these must have the settings already.
  *
- * @param timeout the limit of a statement for its client
+ * @param timeout the limit of a statement of a request, in milliseconds, which the sessions of a pooler have
+ * @param ownTimeout that of the statements on this connection
  * @throws StartError behind a pooler whose sessions have other settings; or the error of the connection
  */
-export async function beginSession(client: ClientBase, timeout: number): Promise<void> {
+export async function beginSession(
+  client: ClientBase,
+  timeout: number,
+  ownTimeout = timeout,
+): Promise<void> {
   const { processID } = client as Client & { processID: number | null };
   const { rows } = await client.query<SettingRow>({
     text: SESSION_SETTINGS,
-    values: [...sessionParameters(timeout, processID)],
+    values: sessionParameters(ownTimeout, processID),
     query_timeout: timeout,
   } as QueryConfig);
   if (rows[0]?.isOwn === true) return;
@@ -75,17 +77,20 @@ export async function beginSession(client: ClientBase, timeout: number): Promise
 /** @returns what must be changed, with the statements that change it; undefined if the settings suit */
 export function sessionProblem(rows: readonly SettingRow[], timeout: number): string | undefined {
   const wanted = settingsFor(timeout);
-  const wrong = rows.filter(({ name, setting }) => !suits(name, setting, wanted[name]!, timeout));
+  const wrong = rows.filter(({ name, setting }) => !suits(name, setting, wanted[name]!));
   if (wrong.length === 0) return undefined;
   const names = wrong.map(({ name }) => name).join(', ');
-  const remedies = wrong.map(({ remedy }) => `${remedy};`).join(' ');
-  return `The role of the service needs other settings, because its sessions belong to a pooler: ${names}. Run ${remedies} then RECONNECT in PgBouncer, or restart the pooler.`;
+  const remedies = wrong.map(({ role, database, name }) => {
+    const target = `${escapeIdentifier(role)} IN DATABASE ${escapeIdentifier(database)}`;
+    return `ALTER ROLE ${target} SET ${name} = '${wanted[name]}';`;
+  });
+  return `The role of the service needs other settings, because its sessions belong to a pooler: ${names}. Run ${remedies.join(' ')} then RECONNECT in PgBouncer, or restart the pooler.`;
 }
 
 /** Times need not be exact: instances with another `DATABASE_TIMEOUT_MS` may use the same role while it is changed. */
-function suits(name: string, setting: string, wanted: string, timeout: number): boolean {
+function suits(name: string, setting: string, wanted: string): boolean {
   if (name.endsWith('_timeout')) {
-    return Number(setting) >= Number(wanted) / 4 && Number(setting) <= timeout;
+    return Number(setting) >= Number(wanted) / 4 && Number(setting) <= Number(wanted) * 1.25;
   }
   if (name === 'client_min_messages') return setting !== 'error';
   return setting === wanted || setting === 'remote_apply';

@@ -57,6 +57,23 @@ export function tooManyAttempts(retryAfter: number): ServiceError {
   );
 }
 
+const UNAVAILABLE = `The database cannot be reached or does not respond in time. ${SEND_AGAIN}`;
+
+/** @param cause only for the log */
+export function databaseUnavailable(cause?: unknown): ServiceError {
+  return new ServiceError(ErrorCode.databaseUnavailable, UNAVAILABLE, { cause });
+}
+
+/**
+ * The database works, but not for the rows of one statement: another session has locked one of them, or a server that has some of
+ * them cannot be reached. Statements about other rows may succeed.
+ */
+export class RowsUnavailableError extends ServiceError {
+  constructor(cause: unknown) {
+    super(ErrorCode.databaseUnavailable, UNAVAILABLE, { cause });
+  }
+}
+
 /** Ends the work on a request whose client has given up: nobody reads a response. */
 export class ConnectionClosed extends Error {
   override readonly name = 'ConnectionClosed';

@@ -9,7 +9,7 @@ import type { Logger } from 'pino';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { ErrorCode, statusOf } from '../errors/error-codes.js';
 import { sentError } from '../errors/send-error.js';
-import type { ServiceError } from '../errors/service-error.js';
+import { RowsUnavailableError, type ServiceError } from '../errors/service-error.js';
 import { PINO_LOGGER } from '../logging/logging.module.js';
 import { startRequestSpan, withRequestSpan } from '../tracing/tracing.js';
 import { METHODS } from './methods.js';
@@ -119,7 +119,13 @@ export class RequestObserver {
       case ErrorCode.issuerUnavailable:
         // The messages alone: a stack in each entry of an outage would fill the disk.
         this.logger.error({ ...entry, cause: reasonOf(error) }, 'request');
-        if (error.code === ErrorCode.databaseUnavailable) this.unavailableRoutes.add(entry.route);
+        // A locked row is no outage of the database.
+        if (
+          error.code === ErrorCode.databaseUnavailable &&
+          !(error instanceof RowsUnavailableError)
+        ) {
+          this.unavailableRoutes.add(entry.route);
+        }
         break;
       case ErrorCode.overloaded:
         this.logger.warn(entry, 'request');

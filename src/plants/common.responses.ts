@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
-import { databaseUnavailable } from '../database/run-statement.js';
 import {
+  databaseUnavailable,
   internal,
   invalidHttp,
   issuerUnavailable,

@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
@@ -27,8 +30,8 @@ describe('behind PgBouncer in transaction mode', () => {
     await server.close();
   });
 
-  const exportPlants = () =>
-    runInProcess(['plants', 'export'], { DATABASE_URL: bouncer.url, ...PATIENT });
+  const env = () => ({ DATABASE_URL: bouncer.url, ...PATIENT });
+  const exportPlants = () => runInProcess(['plants', 'export'], env());
 
   const setUp = () => setUpRole(server, bouncer.url, PATIENT);
 
@@ -56,7 +59,7 @@ describe('behind PgBouncer in transaction mode', () => {
     await stop(service);
   });
 
-  it('migrations, tokens, plants and their export work', async () => {
+  it('migrations, tokens, plants, their export and their load work', async () => {
     await setUp();
     const services = await Promise.all([startOn(bouncer.url), startOn(bouncer.url)]);
     const token = await createToken(server.url);
@@ -68,6 +71,12 @@ describe('behind PgBouncer in transaction mode', () => {
     const exported = await exportPlants();
     expect(exported).toMatchObject({ exitCode: 0 });
     expect(exported.stdout.split('\n')).toHaveLength(1 + load.acknowledged.size + 1);
+    const folder = await mkdtemp(join(tmpdir(), 'plant-store-bouncer-'));
+    await writeFile(join(folder, 'plants.csv'), exported.stdout);
+    const loaded = await runInProcess(['plants', 'load', join(folder, 'plants.csv')], env());
+    expect(loaded.stderr).toContain('0 stored, ');
+    expect(loaded.exitCode).toBe(0);
+    await rm(folder, { recursive: true });
     for (const service of services) await stop(service);
   });
 

@@ -252,7 +252,7 @@ describe('the Kubernetes files', () => {
             {
               ports: [
                 { port: 53, protocol: 'UDP' },
-                ...[53, 5000, 5432, 5433, 6432, 26257].map((port) => ({ port, protocol: 'TCP' })),
+                ...[53, 5000, 5432, 6432].map((port) => ({ port, protocol: 'TCP' })),
               ],
             },
           ],
