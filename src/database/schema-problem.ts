@@ -44,13 +44,15 @@ export async function schemaProblem(
 ): Promise<string | undefined> {
   try {
     const timeout = poolOf(dataSource).options.query_timeout as number;
-    const [settings, { rows }] = await Promise.all([
-      runStatement<SettingRow>(dataSource, READ_SETTINGS, sessionParameters(timeout)),
-      runStatement<SchemaRow>(dataSource, INSPECT, [
-        dataSource.migrations.at(-1)?.constructor.name,
-        needed.map(({ table }) => table),
-        needed.map(({ privilege }) => privilege),
-      ]),
+    const settings = await runStatement<SettingRow>(
+      dataSource,
+      READ_SETTINGS,
+      sessionParameters(timeout),
+    );
+    const { rows } = await runStatement<SchemaRow>(dataSource, INSPECT, [
+      dataSource.migrations.at(-1)?.constructor.name,
+      needed.map(({ table }) => table),
+      needed.map(({ privilege }) => privilege),
     ]);
     return sessionProblem(settings.rows, timeout) ?? problemOf(rows[0]!);
   } catch (error) {
