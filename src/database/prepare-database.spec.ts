@@ -56,6 +56,13 @@ describe('prepareDatabase', () => {
     ).toHaveLength(2);
   });
 
+  it('migrates with a limit of its own to statements, but not to the waits for locks', async () => {
+    await start(emptyDatabase());
+    await prepare({ timeout: 1500, startTimeout: 60_000 });
+    const limits = server.statements.find(({ text }) => text.startsWith('SET LOCAL'));
+    expect(limits!.text).toMatch(/statement_timeout = [56]\d{4}; SET LOCAL lock_timeout = 750$/);
+  });
+
   it('tries once a second while the database is away, until the time is over', async () => {
     await start({ login: () => fail('57P03') });
     await expect(prepare({ startTimeout: 3000 })).rejects.toMatchObject({

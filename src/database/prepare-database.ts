@@ -76,7 +76,10 @@ async function migrate(config: DatabaseConfig, limit: number): Promise<void> {
   const milliseconds = Math.ceil(limit);
   await withDataSource(databaseOptions(config, milliseconds), (dataSource) =>
     dataSource.transaction(async ({ queryRunner }) => {
-      await queryRunner!.query(`SET LOCAL statement_timeout = ${milliseconds}`);
+      // Also behind a pooler. While a migration waits for a lock, requests of other instances wait behind it.
+      await queryRunner!.query(
+        `SET LOCAL statement_timeout = ${milliseconds}; SET LOCAL lock_timeout = ${Math.ceil(config.timeout / 2)}`,
+      );
       const [row] = (await queryRunner!.query('SELECT pg_try_advisory_xact_lock($1) AS "isOurs"', [
         MIGRATION_LOCK,
       ])) as { isOurs: boolean }[];
