@@ -19,14 +19,7 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { urlOf } from '../setup/service/built-service.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
-import {
-  COMPILE_CACHE,
-  NODE,
-  ROOT,
-  runBefore,
-  runProgram,
-  type Command,
-} from '../setup/process/command.js';
+import { NODE, ROOT, runBefore, runProgram, type Command } from '../setup/process/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
 import { childrenOf, isRunning, sendSignal } from '../setup/process/processes.js';
@@ -47,10 +40,10 @@ describe('./plant-store', () => {
   let database: TestDatabase;
   let project: string;
 
-  /** A copy of the project whose settings name the test's database, in a folder of its own by default. */
-  async function copyProject(names: string[] = [], folder?: string): Promise<string> {
+  /** A copy of the project whose settings name the test's database, in a folder of its own. */
+  async function copyProject(names: string[] = []): Promise<string> {
     // With spaces and a quote, as names of folders may have them.
-    folder ??= await mkdtemp(join(tmpdir(), "plant store's "));
+    const folder = await mkdtemp(join(tmpdir(), "plant store's "));
     for (const name of ['plant-store', 'package.json', '.npmrc', ...names]) {
       await cp(join(ROOT, name), join(folder, name), { recursive: true });
     }
@@ -61,11 +54,8 @@ describe('./plant-store', () => {
 
   beforeAll(async () => {
     database = await openTestDatabase();
-    // As in the container: the build without its sources. Node finds compiled code by the path of a file, so with another path
-    // each run would compile all modules, and keep them forever.
-    project = join(dirname(COMPILE_CACHE), "plant store's");
-    await rm(project, { recursive: true, force: true });
-    await copyProject(['dist'], project);
+    // As in the container: the build without its sources.
+    project = await copyProject(['dist']);
     await finished(run(project, 'migrate'));
   });
   beforeEach(() => database.query('TRUNCATE access_tokens'));
@@ -105,21 +95,12 @@ describe('./plant-store', () => {
     expect(await tokens()).toEqual([{ name: NAME, hours: 24 }]);
   });
 
-  it('finds files from the folder of the caller, also through npm', async () => {
+  it('finds files from the folder of the caller', async () => {
     const folder = await realpath(tmpdir());
     const load = runProgram(join(project, 'plant-store'), ['plants', 'load', 'no.csv'], {}, folder);
     expect(await finished(load)).toMatchObject({
       exitCode: 1,
       stderr: expect.stringContaining(join(folder, 'no.csv')),
-    });
-    const args = ['run', '-s', 'plants', '--', 'load', 'no.csv'];
-    const lists = join(project, 'lists');
-    await mkdir(lists);
-    expect(await finished(runProgram('npm', args, {}, lists))).toMatchObject({
-      exitCode: 1,
-      stderr: expect.stringContaining(
-        '/lists/no.csv cannot be read: there is no such file or folder. Name',
-      ),
     });
   });
 
@@ -158,30 +139,27 @@ describe('./plant-store', () => {
     }
   });
 
-  it.each([[['start']], [['run', 'token', 'list']], [['run', 'migration:run']]])(
-    'ends with npm %j',
-    async (args) => {
-      const settings = { DATABASE_URL: 'postgres://me@127.0.0.1:1/plants', PORT: '0' };
-      const npm = runProgram('npm', args, settings, project);
-      let pids: number[] = [];
-      try {
-        await npm.waitFor(/Waiting for the database/);
-        const children = await childrenOf(npm.process.pid!);
-        // npm passes signals on to its child alone: a shell there would end, and leave the program behind.
-        pids = [...children, ...(await Promise.all(children.map(childrenOf))).flat()];
-        expect(pids).not.toEqual([]);
-        // Not the event `close`, which a program that is left behind would delay.
-        const exited = once(npm.process, 'exit');
-        npm.process.kill('SIGTERM');
-        await exited;
-        expect(pids.filter(isRunning)).toEqual([]);
-      } finally {
-        for (const pid of pids) sendSignal(pid, 'SIGKILL');
-        npm.process.kill('SIGKILL');
-        await npm.exit();
-      }
-    },
-  );
+  it.each([[['start']], [['run', 'token', 'list']]])('ends with npm %j', async (args) => {
+    const settings = { DATABASE_URL: 'postgres://me@127.0.0.1:1/plants', PORT: '0' };
+    const npm = runProgram('npm', args, settings, project);
+    let pids: number[] = [];
+    try {
+      await npm.waitFor(/Waiting for the database/);
+      const children = await childrenOf(npm.process.pid!);
+      // npm passes signals on to its child alone: a shell there would end, and leave the program behind.
+      pids = [...children, ...(await Promise.all(children.map(childrenOf))).flat()];
+      expect(pids).not.toEqual([]);
+      // Not the event `close`, which a program that is left behind would delay.
+      const exited = once(npm.process, 'exit');
+      npm.process.kill('SIGTERM');
+      await exited;
+      expect(pids.filter(isRunning)).toEqual([]);
+    } finally {
+      for (const pid of pids) sendSignal(pid, 'SIGKILL');
+      npm.process.kill('SIGKILL');
+      await npm.exit();
+    }
+  });
 
   describe('on another Node', () => {
     let bare: string;
@@ -237,20 +215,6 @@ describe('./plant-store', () => {
       exitCode: 0,
       stdout: expect.stringMatching(/^Usage: \.\/plant-store /),
     });
-  });
-
-  it('uses in a command the code that V8 compiled for a start', async () => {
-    // A wrong setting ends both when they have loaded the modules that read the settings.
-    const env = {
-      PORT: 'x',
-      NODE_COMPILE_CACHE: join(project, 'compiled'),
-      NODE_DEBUG_NATIVE: 'COMPILE_CACHE',
-    };
-    const launcher = join(project, 'plant-store');
-    await finished(runProgram(launcher, ['start'], env));
-    const { stderr } = await finished(runProgram(launcher, ['token', 'list'], env));
-    expect(stderr).toMatch(/V8 code cache for \S+ \S+config\.js was accepted/);
-    expect(stderr).not.toContain(' was rejected');
   });
 
   it('prints its version, and lists "start" among its commands', async () => {
@@ -485,18 +449,6 @@ describe('./plant-store', () => {
           stdout: '',
           stderr: `The build in ${quick}/dist is missing or older than src or node_modules. Run: npm ci && npm run build\n`,
         });
-      });
-
-      it('keeps compiled code where no other user can replace it', async () => {
-        await rm(join(quick, 'node_modules'));
-        await mkdir(join(quick, 'node_modules'));
-        const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
-        const env = { PATH: path, NODE_COMPILE_CACHE: undefined! };
-        const call = ['-c', 'umask 000; exec "$0"', join(quick, 'plant-store')];
-        expect(await finished(runProgram('/bin/sh', call, env))).toMatchObject({ exitCode: 0 });
-        for (const dir of ['.cache', '.cache/plant-store', '.cache/plant-store/compiled']) {
-          expect((await stat(join(quick, 'node_modules', dir))).mode & 0o777).toBe(0o700);
-        }
       });
 
       it('npm start builds in the same cases, and reports that on standard error, not in the log', async () => {

@@ -7,9 +7,6 @@ import type { Readable } from 'node:stream';
 /** The root of the project, where npm and its scripts run: some programs run this file from a build of their own. */
 export const ROOT = process.cwd();
 
-/** Programs start a quarter faster with the code that V8 compiled for an earlier one. */
-export const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/plant-store/compiled');
-
 const [, flags] = /^exec node (.+) "\$@"$/m.exec(readFileSync(join(ROOT, 'plant-store'), 'utf8'))!;
 
 /** The program that runs a script of the build, with the flags that `./plant-store` gives it. */
@@ -76,7 +73,6 @@ export function runProgram(
     // Not the whole environment of the test, in which DATABASE_URL may be set.
     env: {
       PATH: process.env['PATH'],
-      NODE_COMPILE_CACHE: COMPILE_CACHE,
       ...(COVERAGE !== undefined && { NODE_V8_COVERAGE: COVERAGE }),
       ...env,
     },
