@@ -7,13 +7,12 @@ import { longestGap } from './times.js';
 /** Not stored, and to be sent again: the database is unavailable, or there is too much work. */
 const UNAVAILABLE = [50300, 50301];
 
-/** No other fault may cost a client its connection. */
-const LOSES_CONNECTIONS: readonly Kind[] = ['kill-service', 'kill-both', 'reset-clients'];
-
 /** Times are seconds since the start of the load. */
 export interface FaultRecord {
   readonly kind: Kind;
   readonly description: string;
+  /** Whether it may cost a client its connection. */
+  readonly losesConnections: boolean;
   readonly at: number;
   /** When it was taken back. */
   readonly takenBackAt: number;
@@ -169,11 +168,11 @@ function isExplained(
   faults: readonly FaultRecord[],
 ): boolean {
   if (expected.includes(outcome) || UNAVAILABLE.includes(outcome)) return true;
-  const losesConnections = faults.some(
-    ({ kind, at, recoveredAt }) =>
-      LOSES_CONNECTIONS.includes(kind) && endedAt >= at && sentAt <= recoveredAt,
+  if (outcome !== 0) return false;
+  return faults.some(
+    ({ losesConnections, at, recoveredAt }) =>
+      losesConnections && endedAt >= at && sentAt <= recoveredAt,
   );
-  return outcome === 0 && losesConnections;
 }
 
 /** @returns requests by outcome; those of which nothing is known by the reason */

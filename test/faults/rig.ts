@@ -32,6 +32,8 @@ export interface Rig {
   readonly pauseMs: { readonly shortest: number; readonly longest: number };
   /** The faults that can be caused on this machine. */
   readonly faults: Readonly<Partial<Record<Kind, Fault>>>;
+  /** Those that may cost a client its connection. */
+  readonly losesConnections: readonly Kind[];
   /** A sentence for each reason why other faults cannot be caused. */
   readonly leftOut: readonly string[];
   /** Versions of the programs, besides that of Postgres. */

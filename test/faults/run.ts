@@ -114,7 +114,8 @@ async function causeAll(
     } finally {
       const recoveredAt = load.now();
       takenBackAt = Math.min(takenBackAt, recoveredAt);
-      records.push({ kind, description, at, takenBackAt, recoveredAt });
+      const losesConnections = rig.losesConnections.includes(kind);
+      records.push({ kind, description, losesConnections, at, takenBackAt, recoveredAt });
     }
     if (isKill(kind)) kills++;
     print(

@@ -20,6 +20,8 @@ export interface ServiceOptions {
   readonly log: string;
   /** Its settings. */
   readonly env: Readonly<Record<string, string>>;
+  /** Whether it is started again when it ends by itself, as Docker and systemd do. */
+  readonly isSupervised?: boolean;
   /** The path of libfaketime, if its clock will be set. */
   readonly faketime?: string;
   readonly signal: AbortSignal;
@@ -75,9 +77,12 @@ export class ServiceProcess {
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
     };
     const command = [...NODE, join(ROOT, 'dist/main.js')];
-    this.program = await startProgram(command, log, {
+    const program = await startProgram(command, log, {
       env: { ...env, PORT: String(this.port), ...METRICS_SETTING, ...clock },
     });
+    this.program = program;
+    if (this.options.isSupervised !== true) return;
+    void program.ended.then(() => (this.program === program ? this.start() : undefined));
   }
 
   becomesReady(): Promise<void> {

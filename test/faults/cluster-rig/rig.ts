@@ -45,6 +45,7 @@ export const openClusterRig: OpenRig = async (settings, context, resources) => {
     load: LOAD,
     pauseMs: PAUSE_MS,
     faults: clusterFaults(cluster, signal),
+    losesConnections: [],
     leftOut: [],
     versions: await versionsOf(programs),
     query: (sql) => queryPrimary(cluster, sql),

@@ -7,9 +7,9 @@ export interface FaultServer extends Pick<
   PostgresServer,
   'url' | 'query' | 'administer' | 'kill' | 'freeze' | 'thaw'
 > {
-  /** Whether the service starts it again when it has ended. */
+  /** Whether it is started again with its service when it has ended. */
   readonly restartsItself: boolean;
-  /** Starts it again; does nothing if the service does so. */
+  /** Starts it again; does nothing if that happens with its service. */
   start(): Promise<void>;
 }
 

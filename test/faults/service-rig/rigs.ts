@@ -8,13 +8,17 @@ import type { RunContext } from '../exit-code.js';
 import { findFaketime, requirePackages } from '../packages.js';
 import { waitFor } from '../wait-for.js';
 import { queryOnce } from '../../setup/database/query-once.js';
+import type { Kind } from '../plan.js';
 import type { OpenRig, Rig } from '../rig.js';
-import { startServiceProcess } from '../service.js';
+import { startServiceProcess, type ServiceOptions } from '../service.js';
 import { diskFaults, proxyFaults, serviceFaults, type Targets } from './faults.js';
 import type { FaultServer } from './postgres.js';
 
 /** Few connections, so that they can be taken; a small log, which fits a small disk. */
 const SETTINGS = { max_connections: '40', max_wal_size: '64MB', min_wal_size: '32MB' };
+
+/** Faults that end the connections of clients to any service. */
+const LOSE_CONNECTIONS: readonly Kind[] = ['kill-service', 'kill-both', 'reset-clients'];
 
 const NO_DISK =
   'Left out: the full disk, because only root may mount the file system that it needs.';
@@ -43,10 +47,14 @@ export const openServerRig: OpenRig = async (settings, context, resources) => {
     context,
     resources,
   );
-  return openRig(targets, disk, { faults: proxyFaults(targets, proxy), leftOut: [] });
+  return openRig(targets, disk, {
+    faults: proxyFaults(targets, proxy),
+    losesConnections: LOSE_CONNECTIONS,
+    leftOut: [],
+  });
 };
 
-/** The embedded Postgres, which the service starts, starts again, and ends. */
+/** The embedded Postgres, which the service starts and ends; if it ends by itself, both are started again. */
 export const openEmbeddedRig: OpenRig = async (_settings, context, resources) => {
   const { faketime, disk } = await openMachine(resources);
   const dataDir = join(disk?.folder ?? context.folder, 'data');
@@ -61,17 +69,21 @@ export const openEmbeddedRig: OpenRig = async (_settings, context, resources) =>
   const env = { DATA_DIR: dataDir };
   const targets = await startTargets(
     embeddedServer(cluster),
-    { env, faketime },
+    { env, faketime, isSupervised: true },
     context,
     resources,
   );
-  return openRig(targets, disk, { faults: {}, leftOut: [NO_PROXY] });
+  return openRig(targets, disk, {
+    faults: {},
+    // The service ends with its Postgres.
+    losesConnections: [...LOSE_CONNECTIONS, 'kill-postgres', 'fill-disk'],
+    leftOut: [NO_PROXY],
+  });
 };
 
 /** @param cluster the folder of its database cluster */
 function embeddedServer(cluster: string): FaultServer {
-  // As the service, for which connections are reserved that other users cannot take.
-  const url = `postgres://plant_store@/postgres?host=${encodeURIComponent(cluster)}`;
+  const url = `postgres://postgres@/postgres?host=${encodeURIComponent(cluster)}`;
   return {
     url,
     query: (sql, parameters) => queryOnce(url, sql, parameters),
@@ -94,7 +106,7 @@ async function openMachine(
 
 async function startTargets(
   server: FaultServer,
-  options: { readonly env: Readonly<Record<string, string>>; readonly faketime: string },
+  options: Pick<ServiceOptions, 'env' | 'faketime' | 'isSupervised'>,
   { folder, signal }: RunContext,
   resources: AsyncDisposableStack,
 ): Promise<Targets> {
@@ -110,7 +122,7 @@ async function startTargets(
 function openRig(
   targets: Targets,
   disk: SmallDisk | undefined,
-  special: Pick<Rig, 'faults' | 'leftOut'>,
+  special: Pick<Rig, 'faults' | 'losesConnections' | 'leftOut'>,
 ): Rig {
   const { server, service } = targets;
   return {
@@ -124,6 +136,7 @@ function openRig(
       ...special.faults,
       ...(disk !== undefined && diskFaults(targets, disk)),
     },
+    losesConnections: special.losesConnections,
     leftOut: [...(disk === undefined ? [NO_DISK] : []), ...special.leftOut],
     versions: {},
     query: (sql) => server.query(sql),
