@@ -47,6 +47,13 @@ async function openAndServe(): Promise<void> {
       import('./shutdown.js'),
     ]);
     resources.defer(() => database.close());
+    void database.failed?.then(async (reason) => {
+      if (stopping.aborted) return;
+      // Not started again by this process: that is the job of what supervises it, or of the person who started it.
+      logger.error(`The Plant Store ends: ${reason}`);
+      await resources.disposeAsync();
+      process.exit(1);
+    });
     // After a signal, nobody needs to know what the start waits for.
     const reportUnlessStopped = (text: string) => {
       if (!stopping.aborted) report(text);

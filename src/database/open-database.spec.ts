@@ -1,9 +1,9 @@
-import { readdir, stat, symlink } from 'node:fs/promises';
+import { stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { useResources } from '../../test/setup/jest/resources.js';
-import { makeDataDir, removeDataDir } from '../../test/setup/service/data-dir.js';
+import { makeDataDir, postgresPidIn, removeDataDir } from '../../test/setup/service/data-dir.js';
 import { patientConfig } from '../../test/setup/database/patient.js';
 import { DataDirInUseError } from './embedded/embedded-postgres.js';
 import { joinDatabase, openDatabase, type OpenDatabase } from './open-database.js';
@@ -60,25 +60,12 @@ describe('a data folder that is open', () => {
     expect(process.env['PGOPTIONS']).toBeUndefined();
   });
 
-  it('is not touched where a program is missing that Postgres needs', async () => {
-    const { PATH } = process.env;
-    process.env['PATH'] = '';
-    try {
-      await expect(openDatabase(configOf(), silent)).rejects.toThrow(
-        'The embedded Postgres needs tar (package tar)',
-      );
-    } finally {
-      process.env['PATH'] = PATH;
-    }
-    expect(await readdir(dataDir)).toEqual([]);
-  });
-
   it('is refused to a second service, with the process that has it', async () => {
     await open(openDatabase(configOf(), silent));
     const second = openDatabase(configOf(), silent);
     await expect(second).rejects.toBeInstanceOf(DataDirInUseError);
     await expect(second).rejects.toThrow(
-      `${dataDir} is in use by another Plant Store (process ${process.pid}). Stop that one, or set DATA_DIR to another folder.`,
+      `${dataDir} is in use by another Plant Store (its Postgres is the process ${await postgresPidIn(dataDir)}). Stop that one, or set DATA_DIR to another folder.`,
     );
   });
 
@@ -88,7 +75,7 @@ describe('a data folder that is open', () => {
     resources.defer(() => removeDataDir(otherDir));
     await symlink(join(dataDir, 'postgres'), join(otherDir, 'postgres'));
     await expect(openDatabase({ ...configOf(), dataDir: otherDir }, silent)).rejects.toThrow(
-      `${otherDir} is in use by another Plant Store (process ${process.pid}).`,
+      `${otherDir} is in use by another Plant Store (its Postgres is the process ${await postgresPidIn(dataDir)}).`,
     );
   });
 

@@ -1,12 +1,16 @@
+// Opens the database: a server, or the embedded Postgres of this process or of a service that runs.
+
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config, DatabaseConfig } from '../config/config.js';
 import { openDataDir, openSocketDir } from './embedded/data-dir.js';
 import { DataDirInUseError, startEmbeddedPostgres } from './embedded/embedded-postgres.js';
-import { checkPostgresPackage, findPostgresPackage } from './embedded/postgres-package.js';
+import { findPostgresPackage } from './embedded/postgres-package.js';
 
 /** A database that accepts connections. */
 export interface OpenDatabase {
   readonly config: DatabaseConfig;
+  /** Resolves with the reason, one sentence, when the embedded Postgres that this process started fails. */
+  readonly failed?: Promise<string>;
   /** Stops the embedded Postgres, if this process started it. */
   close(): Promise<void>;
 }
@@ -20,7 +24,7 @@ const COMMAND_PORT = 5433;
 const RETRY_INTERVAL_MS = 100;
 
 /** The Postgres of a service that was killed ends earlier. */
-const LEFT_TIMEOUT_MS = 5000;
+const LEFT_TIMEOUT_MS = 4000;
 
 /** SQLSTATE of a server that works, and has no connection left. */
 const TOO_MANY_CONNECTIONS = '53300';
@@ -57,15 +61,15 @@ async function open(
   // Variables for clients of other servers, such as PGOPTIONS: an address does not override all that pg reads.
   for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name];
   const folder = findPostgresPackage();
-  checkPostgresPackage(folder);
   openDataDir(config.dataDir);
   await using resources = new AsyncDisposableStack();
   const socketDir = openSocketDir(config.dataDir, resources);
   const isServiceRunning = () => acceptsLogin(urlOf(socketDir, SERVICE_PORT));
-  const databaseAt = (usedPort: number) => {
+  const databaseAt = (usedPort: number, failed?: Promise<string>) => {
     const used = resources.move();
     return {
       config: { ...config, url: urlOf(socketDir, usedPort), isEmbedded: true },
+      ...(failed && { failed }),
       close: () => used.disposeAsync(),
     };
   };
@@ -74,13 +78,13 @@ async function open(
   for (;;) {
     if (port === COMMAND_PORT && (await isServiceRunning())) return databaseAt(SERVICE_PORT);
     try {
-      resources.defer(await startEmbeddedPostgres(folder, config, port, log));
-      return databaseAt(port);
+      const postgres = await startEmbeddedPostgres(folder, config, port, log);
+      resources.defer(() => postgres.stop());
+      return databaseAt(port, postgres.failed);
     } catch (error) {
       if (!(error instanceof DataDirInUseError) || performance.now() > deadline) throw error;
-      // In another container, the process of a service is not known.
-      const mayBeService = error.isOfService || performance.now() > leftUntil;
-      if (port === SERVICE_PORT && mayBeService && (await isServiceRunning())) throw error;
+      const isLeft = performance.now() < leftUntil;
+      if (port === SERVICE_PORT && !isLeft && (await isServiceRunning())) throw error;
     }
     await delay(RETRY_INTERVAL_MS);
   }
@@ -90,7 +94,7 @@ async function open(
 const OPTIONS = '-c log_min_messages=panic';
 
 function urlOf(socketDir: string, port: number): string {
-  return `postgres://plant_store@/postgres?host=${encodeURIComponent(socketDir)}&port=${port}&sslmode=disable&options=${encodeURIComponent(OPTIONS)}`;
+  return `postgres://postgres@/postgres?host=${encodeURIComponent(socketDir)}&port=${port}&sslmode=disable&options=${encodeURIComponent(OPTIONS)}`;
 }
 
 /** Whether a Postgres works at this address. One that is stopping has a socket, too, but refuses the login. */

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync, globSync, lstatSync } from 'node:fs';
-import { appendFile, chmod, mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -8,6 +8,7 @@ import pg from 'pg';
 import { patientConfig } from '../setup/database/patient.js';
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
 import { findPostgresPackage } from '../../src/database/embedded/postgres-package.js';
+import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { joinDatabase, openDatabase, type OpenDatabase } from '../../src/database/open-database.js';
 import { useResources } from '../setup/jest/resources.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
@@ -46,8 +47,12 @@ async function open(opening: Promise<OpenDatabase>): Promise<OpenDatabase> {
 }
 
 /** Connects as another program does beside the service. */
-async function connect(user = 'postgres', dir = dataDir): Promise<pg.Client> {
-  const client = new pg.Client({ host: join(dir, 'postgres'), user, database: 'postgres' });
+async function connect(dir = dataDir): Promise<pg.Client> {
+  const client = new pg.Client({
+    host: join(dir, 'postgres'),
+    user: 'postgres',
+    database: 'postgres',
+  });
   // The service ends its Postgres, with this connection.
   client.on('error', () => undefined);
   await client.connect();
@@ -201,7 +206,7 @@ describe('the embedded Postgres of a service', () => {
   });
 
   it('is durable', async () => {
-    const client = await connect('postgres', ownDataDir);
+    const client = await connect(ownDataDir);
     for (const name of ['fsync', 'full_page_writes', 'synchronous_commit', 'data_checksums']) {
       const { rows } = await client.query<Record<string, string>>(`SHOW ${name}`);
       expect(rows).toEqual([{ [name]: 'on' }]);
@@ -209,22 +214,22 @@ describe('the embedded Postgres of a service', () => {
   });
 
   it('is reached through its folder only: it listens on no address', async () => {
-    const { rows } = await (await connect('postgres', ownDataDir)).query('SHOW listen_addresses');
+    const { rows } = await (await connect(ownDataDir)).query('SHOW listen_addresses');
     expect(rows).toEqual([{ listen_addresses: '' }]);
   });
 
   it('is not changed by the variables for clients of Postgres', async () => {
     const response = await postPlant(await urlOf(service), await tokenOf(service), 1, 'ä');
     expect(response.status).toBe(200);
-    const { rows } = await (await connect('postgres', ownDataDir)).query('SELECT name FROM plants');
+    const { rows } = await (await connect(ownDataDir)).query('SELECT name FROM plants');
     expect(rows).toEqual([{ name: 'ä' }]);
   });
 
   it('reports no statement of a session that it ends: the text may contain data of users', async () => {
-    const observer = await connect('postgres', ownDataDir);
+    const observer = await connect(ownDataDir);
     // The message about the second one shows that all lines about the first one have arrived.
     for (const name of ['Rosa canina', 'Rosa gallica']) {
-      const client = await connect('postgres', ownDataDir);
+      const client = await connect(ownDataDir);
       const ended = expect(client.query(`SELECT pg_sleep(600), '${name}'`)).rejects.toThrow();
       const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'`;
       await until(async () => (await observer.query(end)).rowCount === 1);
@@ -242,7 +247,7 @@ describe('the embedded Postgres of a service', () => {
   });
 
   it('serves any number of other programs, whatever they do in their sessions', async () => {
-    const connecting = Array.from({ length: 50 }, () => connect('postgres', ownDataDir));
+    const connecting = Array.from({ length: 50 }, () => connect(ownDataDir));
     const clients = await Promise.all(connecting);
     for (const client of clients) {
       await client.query('SET search_path = pg_temp');
@@ -254,51 +259,6 @@ describe('the embedded Postgres of a service', () => {
     expect(rows).toEqual([{ id: '2' }]);
   });
 
-  it('keeps connections for itself and its commands when other programs take all that they get', async () => {
-    const connectUntilRefused = async (): Promise<number> => {
-      for (let count = 0; ; count++) {
-        try {
-          await connect('postgres', ownDataDir);
-        } catch (error) {
-          // The SQLSTATE of a server without a free connection.
-          expect(error).toMatchObject({ code: '53300' });
-          return count;
-        }
-      }
-    };
-    expect(await connectUntilRefused()).toBeGreaterThan(90);
-    expect((await post(service, 3)).status).toBe(200);
-    const { poolSize } = configOf();
-    const connecting = Array.from({ length: poolSize }, () => connect('plant_store', ownDataDir));
-    await Promise.all(connecting);
-    const list = await runInProcess(['token', 'list'], { DATA_DIR: ownDataDir });
-    expect(list).toMatchObject({ exitCode: 0 });
-  });
-
-  it('is started again when it was killed, with its plants', async () => {
-    expect((await post(service, 4)).status).toBe(200);
-    const pid = await postgresPid(ownDataDir);
-    process.kill(pid, 'SIGKILL');
-    // Until then, processes of the one that was killed may still respond. Between the two, there is no file.
-    await until(async () => (await postgresPid(ownDataDir).catch(() => pid)) !== pid);
-    await until(async () => (await post(service, 5)).status === 200);
-    await service.waitFor(/The embedded Postgres ended/);
-    await expectStored(service, 4);
-  });
-
-  it('is not started again without its folder, as an empty database would be', async () => {
-    expect((await post(service, 7)).status).toBe(200);
-    const pid = await postgresPid(ownDataDir);
-    const postgres = join(ownDataDir, 'postgres');
-    await rename(postgres, `${postgres}.moved`);
-    process.kill(pid, 'SIGKILL');
-    await service.waitFor(/postgres is missing, with all plants\. Restore it\./);
-    expect((await post(service, 8)).status).toBe(503);
-    await rename(`${postgres}.moved`, postgres);
-    await until(async () => (await post(service, 8)).status === 200);
-    await expectStored(service, 7);
-  });
-
   it('ends with its service even if it does not react any more, and the next one has its plants', async () => {
     expect((await post(service, 6)).status).toBe(200);
     const pid = await postgresPid(ownDataDir);
@@ -307,7 +267,7 @@ describe('the embedded Postgres of a service', () => {
     expect(await service.exit()).toBe(0);
     expect(isRunning(pid)).toBe(false);
     await open(openDatabase({ ...configOf(), dataDir: ownDataDir }, silent));
-    const client = await connect('postgres', ownDataDir);
+    const client = await connect(ownDataDir);
     const { rows } = await client.query('SELECT id FROM plants WHERE id = 6');
     expect(rows).toEqual([{ id: '6' }]);
   });
@@ -315,16 +275,44 @@ describe('the embedded Postgres of a service', () => {
 
 // Only Linux lists the children of a process.
 (process.platform === 'linux' ? it : it.skip)(
-  'ends with its service with all its processes, also one that does not react any more',
+  'ends with its service although one of its processes does not react any more',
   async () => {
     const database = await open(openDatabase(configOf(), silent));
     const [child] = await childrenOf(await postgresPid());
     process.kill(child!, 'SIGSTOP');
     resources.defer(() => sendSignal(child!, 'SIGKILL'));
+    const pid = await postgresPid();
     await database.close();
-    await until(() => !isRunning(child!));
+    expect(isRunning(pid)).toBe(false);
   },
 );
+
+it.each([
+  ['Postgres is killed', (pid: number) => process.kill(pid, 'SIGKILL'), /Postgres ended/],
+  [
+    'the socket is removed, as by a cleaner of temporary files',
+    () => rm(join(dataDir, 'postgres/.s.PGSQL.5432')),
+    /socket of the embedded Postgres was removed/,
+  ],
+])(
+  'when %s, the service says so and ends, and the next one has its plants',
+  async (_what, fail, message) => {
+    const service = start();
+    expect((await post(service, 1)).status).toBe(200);
+    await fail(await postgresPid());
+    expect(await service.exit()).toBe(1);
+    expect(service.stdout).toMatch(message);
+    const next = start();
+    await expectStored(next, 1);
+  },
+);
+
+it.each(['a,b', 'a\\b', 'a\'b "c" $d %e'])('a folder may have any name: %s', async (name) => {
+  const database = await open(
+    openDatabase({ ...configOf(), dataDir: join(dataDir, name) }, silent),
+  );
+  await prepareDatabase(database.config, () => undefined);
+});
 
 /** Kills the shell that would end Postgres. @returns the process of Postgres */
 async function killWatcher(): Promise<number> {
@@ -336,13 +324,6 @@ async function killWatcher(): Promise<number> {
   return pid;
 }
 
-it('ends with its service although the shell that would end it was killed', async () => {
-  const database = await open(openDatabase(configOf(), silent));
-  const pid = await killWatcher();
-  await database.close();
-  await until(() => !isRunning(pid));
-});
-
 it('if it outlives a service that was killed, the next start says how to end it', async () => {
   const service = start();
   await urlOf(service);
@@ -350,7 +331,7 @@ it('if it outlives a service that was killed, the next start says how to end it'
   service.process.kill('SIGKILL');
   await service.exit();
   await expect(openDatabase(configOf(0), silent)).rejects.toThrow(
-    `${dataDir} is in use by the Postgres of a Plant Store that was killed. End it: kill -INT ${pid}`,
+    `${dataDir} is in use by another Plant Store (its Postgres is the process ${pid}).`,
   );
   process.kill(pid, 'SIGINT');
   await open(openDatabase(configOf(), silent));
@@ -382,7 +363,7 @@ it.each([
     await open(openDatabase(configOf(), silent));
     expect(await late.exit()).toBe(1);
     expect(late.stderr).toContain(
-      `${dataDir} is in use by another Plant Store (process ${process.pid})`,
+      `${dataDir} is in use by another Plant Store (its Postgres is the process ${await postgresPid()})`,
     );
     expect(existsSync(join(dataDir, 'postgres/postgres.unfinished'))).toBe(false);
   },
@@ -401,7 +382,7 @@ it('a Postgres that a person has started in the folder is named, and keeps its f
   });
   await server.waitFor(/ready to accept connections/);
   await expect(openDatabase(configOf(), silent)).rejects.toThrow(
-    `${dataDir} is in use by another Plant Store (process ${server.process.pid})`,
+    `${dataDir} is in use by another Plant Store (its Postgres is the process ${await postgresPid()})`,
   );
   expect(existsSync(join(cluster, '.s.PGSQL.5432.lock'))).toBe(true);
 });
@@ -444,7 +425,7 @@ describe('a folder that another process has open', () => {
     const outcomes = await Promise.allSettled(services);
     const { exitCode } = await command;
     const refused = outcomes.filter(({ status }) => status === 'rejected');
-    const inUse = `${dataDir} is in use by another Plant Store (process ${process.pid})`;
+    const inUse = `${dataDir} is in use by another Plant Store (its Postgres is the process ${await postgresPid()})`;
     const reason = expect.objectContaining({ message: expect.stringContaining(inUse) }) as unknown;
     expect(refused).toEqual([
       { status: 'rejected', reason },
@@ -469,22 +450,4 @@ it('a start says why Postgres ended, even if its messages arrive after its exit 
   const folder = await makeProgram("(sleep 0.2; echo 'FATAL:  the moon is full' >&2) &\nexit 1\n");
   const starting = startEmbeddedPostgres(folder, configOf(), 5432, silent);
   await expect(starting).rejects.toThrow('the moon is full');
-});
-
-it('a stop while Postgres is started again is not reported as a database that cannot start', async () => {
-  const [first, end, second] = ['first', 'end', 'second'].map((name) => join(dataDir, name));
-  const folder = await makeProgram(`
-    if mkdir ${first}; then
-      echo 'ready to accept connections' >&2
-      until [ -e ${end} ]; do sleep 0.1; done
-    else
-      mkdir ${second}
-      exec sleep 60
-    fi`);
-  const log: string[] = [];
-  const close = await startEmbeddedPostgres(folder, configOf(), 5432, (text) => log.push(text));
-  await mkdir(end!);
-  await until(() => existsSync(second!));
-  await close();
-  expect(log).toEqual(['The embedded Postgres ended (exit code 0). It is started again.']);
 });

@@ -1,10 +1,12 @@
-import { execFileSync } from 'node:child_process';
+// The folder of the embedded Postgres.
+
 import {
   accessSync,
   chmodSync,
   closeSync,
   constants,
   existsSync,
+  mkdirSync,
   openSync,
   readdirSync,
   statSync,
@@ -14,20 +16,8 @@ import { StartError } from '../../errors/start-error.js';
 
 const ROOT = 0;
 
-/** The user who runs Postgres for root. */
-const NOBODY = 65_534;
-
-/** Without the sticky bit, everybody who writes to a folder may rename what is in it. */
-const EVERYBODY_WRITES = constants.S_IWOTH | 0o1000;
-
 /** Any right of other users. */
 const OPEN = 0o077;
-
-/** The right of other users to make files. */
-const WRITABLE = 0o022;
-
-/** Names in the data folder that this and earlier versions of the service make, and the system on a new disk. */
-const EXPECTED = ['postgres', 'postgres.unfinished', 'development-token', 'lock', 'lost+found'];
 
 /** The folder of the database cluster. */
 export function clusterIn(dataDir: string): string {
@@ -35,74 +25,44 @@ export function clusterIn(dataDir: string): string {
 }
 
 /**
- * Makes the data folder, if it does not exist, and closes it to other users: a user who may write to it could put another
- * database in place of this one. A volume often belongs to root and is open to the group of its users, or to all with the
- * sticky bit, as /tmp is. There, only the cluster in it is closed.
+ * Makes the data folder, if it does not exist. It must be closed to other users, or a volume, which often belongs to root; Postgres
+ * itself refuses a cluster that belongs to another user or is open to others.
  *
  * @throws StartError when this user cannot make or use the data folder
  */
 export function openDataDir(dataDir: string): void {
   try {
-    // Not mkdirSync: in places such as /proc, it would try again forever. Others must not write the folders above, either.
-    if (!existsSync(dataDir)) {
-      execFileSync('sh', ['-c', 'umask go-w && mkdir -p "$0"', dataDir], { stdio: 'pipe' });
-    }
-    const stats = statSync(dataDir);
-    if (!stats.isDirectory()) throw new Error('it is not a folder');
-    const { uid, mode } = stats;
-    refuseOtherFolder(clusterIn(dataDir));
-    const isOwn = uid === process.geteuid!();
-    if (isOwn) close(dataDir, mode);
-    else if (uid !== ROOT || (mode & EVERYBODY_WRITES) === constants.S_IWOTH)
-      throw notOwned(dataDir, uid);
-    try {
-      accessSync(dataDir, constants.W_OK);
-    } catch (error) {
-      // On a file system that is read-only, another owner would not help.
-      throw !isOwn && (error as NodeJS.ErrnoException).code === 'EACCES'
-        ? notOwned(dataDir, uid)
-        : error;
-    }
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    const { uid, mode } = statSync(dataDir);
+    if (uid === process.geteuid!()) close(dataDir, mode);
+    else if (uid !== ROOT || !isWritable(dataDir)) throw notOwned(dataDir, uid);
   } catch (error) {
     if (error instanceof StartError) throw error;
-    // The last line of the output of a program, or the only one of a message.
-    const reason = (error as Error).message.trimEnd().split('\n').at(-1);
     throw new StartError(
-      `${dataDir} cannot be used: ${reason}. Set DATA_DIR to a folder of your own.`,
+      `${dataDir} cannot be used: ${(error as Error).message}. Set DATA_DIR to a folder of your own.`,
       { cause: error },
     );
   }
 }
 
-/** Before anything is changed: DATA_DIR may name a folder of other programs by mistake, or several users may have been here. */
-function refuseOtherFolder(cluster: string): void {
-  if (!existsSync(cluster)) return;
-  const { uid } = statSync(cluster);
-  const user = process.geteuid!();
-  if (uid !== user && (user !== ROOT || uid !== NOBODY)) throw notOwned(cluster, uid);
+function isWritable(folder: string): boolean {
   try {
-    statSync(join(cluster, 'PG_VERSION'));
+    accessSync(folder, constants.W_OK);
+    return true;
   } catch (error) {
-    // Root may lack the right to enter folders of others, which the start of Postgres reports.
-    if ((error as NodeJS.ErrnoException).code === 'EACCES') return;
-    throw new StartError(
-      `${cluster} is not a database, because it contains no file PG_VERSION. Restore a copy of it, move it away, or set DATA_DIR to a folder of your own.`,
-      { cause: error },
-    );
+    // On a file system that is read-only, another owner would not help.
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') return false;
+    throw error;
   }
 }
 
-/** Closes the data folder to other users, but not a folder such as /usr, which DATA_DIR may name by mistake: they need its files. */
+/** Closes the folder to other users, but not one such as /usr, which DATA_DIR may name by mistake: they need its files. */
 function close(dataDir: string, mode: number): void {
   if ((mode & OPEN) === 0) return;
-  // There, a process of `nobody` may have made a cluster whose settings are programs that Postgres runs with root's right.
-  const mayBePlanted = process.geteuid!() === ROOT && (mode & WRITABLE) !== 0;
-  const other = readdirSync(dataDir).find(
-    (name) => !EXPECTED.includes(name) || (mayBePlanted && name === 'postgres'),
-  );
-  if (other !== undefined) {
+  const isDataDir = existsSync(join(clusterIn(dataDir), 'PG_VERSION'));
+  if (!isDataDir && readdirSync(dataDir).length > 0) {
     throw new StartError(
-      `${dataDir} is open to other users, and contains other files (${other}). Set DATA_DIR to a folder of your own; if it is one, close it (chmod 700).`,
+      `${dataDir} is open to other users, and has other files than a database. Set DATA_DIR to a folder of your own; if it is one, close it: chmod 700 ${dataDir}`,
     );
   }
   chmodSync(dataDir, 0o700);

@@ -20,14 +20,8 @@ work=$(mktemp -d "$PWD/cluster-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 # The order of text must not depend on the system, whose next version may change it and so damage indexes. Segments of 1 MiB
 # make a small cluster; the default is 16.
-sh "$as_ordinary_user" "$PWD/bin/initdb" --pgdata="$work/data" --username=plant_store --auth=trust \
+sh "$as_ordinary_user" "$PWD/bin/initdb" --pgdata="$work/data" --username=postgres --auth=trust \
   --encoding=UTF8 --locale=C --locale-provider=builtin --builtin-locale=C.UTF-8 --wal-segsize=1 \
   --set=timezone=UTC --set=log_timezone=UTC --no-sync --no-instructions >/dev/null
-# For people. This role gets all rights, but only after the login, so it cannot take the connections that are reserved for
-# superusers: these are left to the service.
-sh "$as_ordinary_user" "$PWD/bin/postgres" --single -D "$work/data" -c exit_on_error=on -c log_checkpoints=off postgres >/dev/null <<END
-CREATE ROLE postgres LOGIN IN ROLE plant_store
-ALTER ROLE postgres SET role = plant_store
-END
 tar -czf "$work/cluster.tgz" -C "$work/data" .
 mv "$work/cluster.tgz" empty-cluster.tgz

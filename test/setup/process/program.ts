@@ -8,6 +8,7 @@ const STOP_TIMEOUT_MS = 5000;
 /** A program that runs until it is stopped. */
 export interface RunningProgram {
   readonly pid: number;
+  readonly ended: Promise<unknown>;
   hasEnded(): boolean;
   /** Sends a signal to the program and its process group. */
   signal(signal: NodeJS.Signals): void;
@@ -47,6 +48,7 @@ export async function startProgram(
   const pid = child.pid!;
   return {
     pid,
+    ended,
     hasEnded: () => child.exitCode !== null || child.signalCode !== null,
     signal: (signal) => sendSignal(-pid, signal),
     async stop() {
