@@ -35,7 +35,10 @@ async function openAndServe(): Promise<void> {
   }
   // Released in reverse order: the app, then traces, then the database, which requests in flight need.
   const resources = new AsyncDisposableStack();
-  const stopping = stopOnSignal(logger, () => resources.disposeAsync());
+  let closing: Promise<void> | undefined;
+  // Once: a second release would resolve before the first one is done.
+  const close = () => (closing ??= resources.disposeAsync());
+  const stopping = stopOnSignal(logger, close);
   // After the handlers of signals are there, because a person or a program may send one when this line appears.
   if (isEmbedded) report(`Opening the embedded Postgres in ${config.database.dataDir} …`);
   try {
@@ -51,7 +54,7 @@ async function openAndServe(): Promise<void> {
       if (stopping.aborted) return;
       // Not started again by this process: that is the job of what supervises it, or of the person who started it.
       logger.error(`The Plant Store ends: ${reason}`);
-      await resources.disposeAsync();
+      await close();
       process.exit(1);
     });
     // After a signal, nobody needs to know what the start waits for.
@@ -77,7 +80,7 @@ async function openAndServe(): Promise<void> {
   } catch (error) {
     // A start that a signal ends may fail because its database is closed already.
     if (stopping.aborted) return;
-    await resources.disposeAsync();
+    await close();
     throw error;
   }
 }

@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config, DatabaseConfig } from '../config/config.js';
-import { openDataDir, openSocketDir } from './embedded/data-dir.js';
+import { makeDataDir, openSocketDir } from './embedded/data-dir.js';
 import { DataDirInUseError, startEmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { findPostgresPackage } from './embedded/postgres-package.js';
 
@@ -23,8 +23,8 @@ const COMMAND_PORT = 5433;
 
 const RETRY_INTERVAL_MS = 100;
 
-/** The Postgres of a service that was killed ends earlier. */
-const LEFT_TIMEOUT_MS = 4000;
+/** The Postgres of a service that was killed ends earlier, also a frozen one (`run-until-input-ends.sh`). */
+const LEFT_BEHIND_MS = 4000;
 
 /** SQLSTATE of a server that works, and has no connection left. */
 const TOO_MANY_CONNECTIONS = '53300';
@@ -61,7 +61,7 @@ async function open(
   // Variables for clients of other servers, such as PGOPTIONS: an address does not override all that pg reads.
   for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name];
   const folder = findPostgresPackage();
-  openDataDir(config.dataDir);
+  makeDataDir(config.dataDir);
   await using resources = new AsyncDisposableStack();
   const socketDir = openSocketDir(config.dataDir, resources);
   const isServiceRunning = () => acceptsLogin(urlOf(socketDir, SERVICE_PORT));
@@ -73,7 +73,7 @@ async function open(
       close: () => used.disposeAsync(),
     };
   };
-  const leftUntil = performance.now() + LEFT_TIMEOUT_MS;
+  const leftBehindUntil = performance.now() + LEFT_BEHIND_MS;
   const deadline = performance.now() + config.startTimeout;
   for (;;) {
     if (port === COMMAND_PORT && (await isServiceRunning())) return databaseAt(SERVICE_PORT);
@@ -83,18 +83,18 @@ async function open(
       return databaseAt(port, postgres.failed);
     } catch (error) {
       if (!(error instanceof DataDirInUseError) || performance.now() > deadline) throw error;
-      const isLeft = performance.now() < leftUntil;
-      if (port === SERVICE_PORT && !isLeft && (await isServiceRunning())) throw error;
+      const mayBeLeftBehind = performance.now() < leftBehindUntil;
+      if (port === SERVICE_PORT && !mayBeLeftBehind && (await isServiceRunning())) throw error;
     }
     await delay(RETRY_INTERVAL_MS);
   }
 }
 
-/** This process learns itself how its connections end: the log of the service needs no second message about that. */
-const OPTIONS = '-c log_min_messages=panic';
+/** The service reports all errors of its own sessions itself: its log needs no second message of Postgres about them. */
+const QUIET_SESSION = '-c log_min_messages=panic';
 
 function urlOf(socketDir: string, port: number): string {
-  return `postgres://postgres@/postgres?host=${encodeURIComponent(socketDir)}&port=${port}&sslmode=disable&options=${encodeURIComponent(OPTIONS)}`;
+  return `postgres://postgres@/postgres?host=${encodeURIComponent(socketDir)}&port=${port}&sslmode=disable&options=${encodeURIComponent(QUIET_SESSION)}`;
 }
 
 /** Whether a Postgres works at this address. One that is stopping has a socket, too, but refuses the login. */

@@ -71,6 +71,9 @@ const post = async (service: Command, id: number) =>
 const expectStored = async (service: Command, id: number) =>
   expect(await isStored(await urlOf(service), await tokenOf(service), id)).toBe(true);
 
+/** Only Linux lists the children of a process, has containers, and has flock, beside which postmaster.pid is not needed. */
+const itOnLinux = process.platform === 'linux' ? it : it.skip;
+
 it('a command makes a database only for what it creates, and says so', async () => {
   const token = (...args: string[]) =>
     runInProcess(['token', ...args], { DATA_DIR: dataDir, DATBASE_URL: 'postgres://db/plants' });
@@ -137,12 +140,15 @@ describe('a folder that was open before', () => {
     await connect();
   };
 
-  it('opens although a killed container left the number of a process that is another program by now', () =>
-    changeAndOpen((postgres) =>
-      writeFile(join(postgres, 'postmaster.pid'), pidFile.replace(/^\d+/, String(process.pid))),
-    ));
+  itOnLinux(
+    'opens although a killed container left the number of a process that is another program by now',
+    () =>
+      changeAndOpen((postgres) =>
+        writeFile(join(postgres, 'postmaster.pid'), pidFile.replace(/^\d+/, String(process.pid))),
+      ),
+  );
 
-  it.each(['', '0\n', 'garbage\n'])(
+  itOnLinux.each(['', '0\n', 'garbage\n'])(
     'opens although a full disk left %j in postmaster.pid, and a kill the lock of a socket',
     (text) =>
       changeAndOpen(async (postgres) => {
@@ -273,8 +279,7 @@ describe('the embedded Postgres of a service', () => {
   });
 });
 
-// Only Linux lists the children of a process.
-(process.platform === 'linux' ? it : it.skip)(
+itOnLinux(
   'ends with its service although one of its processes does not react any more',
   async () => {
     const database = await open(openDatabase(configOf(), silent));
@@ -324,18 +329,21 @@ async function killWatcher(): Promise<number> {
   return pid;
 }
 
-it('if it outlives a service that was killed, the next start says how to end it', async () => {
-  const service = start();
-  await urlOf(service);
-  const pid = await killWatcher();
-  service.process.kill('SIGKILL');
-  await service.exit();
-  await expect(openDatabase(configOf(0), silent)).rejects.toThrow(
-    `${dataDir} is in use by another Plant Store (its Postgres is the process ${pid}).`,
-  );
-  process.kill(pid, 'SIGINT');
-  await open(openDatabase(configOf(), silent));
-});
+itOnLinux(
+  'if it outlives a service that was killed, the next start says how to end it',
+  async () => {
+    const service = start();
+    await urlOf(service);
+    const pid = await killWatcher();
+    service.process.kill('SIGKILL');
+    await service.exit();
+    await expect(openDatabase(configOf(0), silent)).rejects.toThrow(
+      `${dataDir} is in use by another Plant Store (its Postgres is the process ${pid}).`,
+    );
+    process.kill(pid, 'SIGINT');
+    await open(openDatabase(configOf(), silent));
+  },
+);
 
 it.each([
   ['has begun', (service: Command) => service.waitFor(/Opening the embedded Postgres/)],
@@ -348,8 +356,7 @@ it.each([
   await open(openDatabase(configOf(), silent));
 });
 
-// macOS has no flock, and Postgres itself refuses the second start.
-(process.platform === 'linux' ? it : it.skip)(
+itOnLinux(
   'a start that waits for the lock of a folder does not make a second database in that of another start',
   async () => {
     const programs = join(dataDir, 'programs');

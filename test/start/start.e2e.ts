@@ -163,9 +163,10 @@ describe('a service on the embedded database', () => {
   it('refuses a second service on its data folder in one line, also with another temporary folder', async () => {
     const second = attempt(resources, [MAIN], { DATA_DIR: dataDir, PORT: '0', TMPDIR: dataDir });
     expect(await second.exit()).toBe(1);
+    const [pid] = readFileSync(join(dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n');
     expect(second.stderr).toMatch(
       new RegExp(
-        `^Opening .+\n${dataDir} is in use by another Plant Store \\(process ${service.process.pid}\\)\\. Stop that one, or set DATA_DIR to another folder\\.\n$`,
+        `^Opening .+\n${dataDir} is in use by another Plant Store \\(its Postgres is the process ${pid}\\)\\. Stop that one, or set DATA_DIR to another folder\\.\n$`,
       ),
     );
   });

@@ -2,13 +2,13 @@ import { mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { openDataDir, openSocketDir } from './data-dir.js';
+import { makeDataDir, openSocketDir } from './data-dir.js';
 
 it('the data folder is made for this user only, whatever the umask', () => {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-test-'));
   const umask = process.umask(0);
   try {
-    openDataDir(join(folder, 'above/data'));
+    makeDataDir(join(folder, 'above/data'));
     const modes = ['above', 'above/data'].map((path) => statSync(join(folder, path)).mode & 0o777);
     expect(modes).toEqual([0o700, 0o700]);
   } finally {

@@ -16,8 +16,7 @@ import { StartError } from '../../errors/start-error.js';
 
 const ROOT = 0;
 
-/** Any right of other users. */
-const OPEN = 0o077;
+const RIGHTS_OF_OTHERS = 0o077;
 
 /** The folder of the database cluster. */
 export function clusterIn(dataDir: string): string {
@@ -26,15 +25,15 @@ export function clusterIn(dataDir: string): string {
 
 /**
  * Makes the data folder, if it does not exist. It must be closed to other users, or a volume, which often belongs to root; Postgres
- * itself refuses a cluster that belongs to another user or is open to others.
+ * itself refuses a cluster that belongs to another user.
  *
  * @throws StartError when this user cannot make or use the data folder
  */
-export function openDataDir(dataDir: string): void {
+export function makeDataDir(dataDir: string): void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     const { uid, mode } = statSync(dataDir);
-    if (uid === process.geteuid!()) close(dataDir, mode);
+    if (uid === process.geteuid!()) closeToOthers(dataDir, mode);
     else if (uid !== ROOT || !isWritable(dataDir)) throw notOwned(dataDir, uid);
   } catch (error) {
     if (error instanceof StartError) throw error;
@@ -57,8 +56,8 @@ function isWritable(folder: string): boolean {
 }
 
 /** Closes the folder to other users, but not one such as /usr, which DATA_DIR may name by mistake: they need its files. */
-function close(dataDir: string, mode: number): void {
-  if ((mode & OPEN) === 0) return;
+function closeToOthers(dataDir: string, mode: number): void {
+  if ((mode & RIGHTS_OF_OTHERS) === 0) return;
   const isDataDir = existsSync(join(clusterIn(dataDir), 'PG_VERSION'));
   if (!isDataDir && readdirSync(dataDir).length > 0) {
     throw new StartError(

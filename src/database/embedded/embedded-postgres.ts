@@ -26,13 +26,12 @@ export interface EmbeddedPostgres {
 /** Connections for commands beside the service, and for people. */
 const OTHER_CONNECTIONS = 100;
 
-/** Ends the wait for messages while a process of a Postgres that was killed holds standard error open. */
 const MESSAGES_TIMEOUT_MS = 1000;
 
-/** A start takes a tenth of a second, and seconds after a crash. A shorter DATABASE_START_TIMEOUT_MS is for other waits. */
+/** A start takes a tenth of a second, and seconds after a crash: a shorter DATABASE_START_TIMEOUT_MS does not apply to it. */
 const MIN_START_TIMEOUT_MS = 10_000;
 
-/** A program that cleans up old files may remove the socket, without which nobody reaches Postgres. */
+/** A program that cleans up old files may remove the socket, and then nobody reaches Postgres. */
 const SOCKET_CHECK_INTERVAL_MS = 5000;
 
 /**
@@ -61,9 +60,9 @@ export async function startEmbeddedPostgres(
     env: postgresEnvironment(),
     stdio: ['pipe', 'ignore', 'pipe'],
   });
-  // Not `close`: a process of a Postgres that was killed may hold standard error open.
   const exited = once(child, 'exit').then(([code]) => code as number | null);
-  const closed = new Promise((resolve) => child.once('close', resolve));
+  // Later than `exited`, or never: a process of a Postgres that was killed may hold standard error open.
+  const messagesEnded = new Promise((resolve) => child.once('close', resolve));
   const messages: string[] = [];
   const lines = createInterface(child.stderr);
   const ready = new Promise<'ready'>((resolve) => {
@@ -76,14 +75,14 @@ export async function startEmbeddedPostgres(
   const late = delay(timeout, 'late' as const, { ref: false });
   const outcome = await Promise.race([ready, exited, late]);
   if (outcome === 'late') {
+    // Nobody waits for its end here: the next start waits for the folder.
     child.stdin.end();
     throw new StartError(
       `The embedded Postgres in ${dataDir} accepts no connections after ${timeout} ms. Its last message: ${messages.at(-1) ?? 'none'}. If it recovers from a crash, set DATABASE_START_TIMEOUT_MS to a longer time.`,
     );
   }
   if (outcome !== 'ready') {
-    // Its last messages may arrive after its exit code.
-    await Promise.race([closed, delay(MESSAGES_TIMEOUT_MS, undefined, { ref: false })]);
+    await Promise.race([messagesEnded, delay(MESSAGES_TIMEOUT_MS, undefined, { ref: false })]);
     throw errorOf(dataDir, outcome, messages.join('\n'));
   }
 
@@ -116,20 +115,20 @@ export async function startEmbeddedPostgres(
 const PACKAGES: Readonly<Record<string, string>> = {
   flock: 'util-linux',
   setpriv: 'util-linux',
-  unshare: 'util-linux',
 };
 
 /** @param output of Postgres and the shell, until they ended */
 function errorOf(dataDir: string, code: number | null, output: string): StartError {
-  const holder = /another postmaster \((?:PID (\d+))?\)/.exec(output);
+  const holder = /another postmaster \(PID (\d*)\)/.exec(output);
   if (holder !== null) {
     const [, pid] = holder;
-    const process = pid === undefined ? '' : ` (its Postgres is the process ${pid})`;
+    const owner = pid === '' ? '' : ` (its Postgres is the process ${pid})`;
     return new DataDirInUseError(
-      `${dataDir} is in use by another Plant Store${process}. Stop that one, or set DATA_DIR to another folder.`,
+      `${dataDir} is in use by another Plant Store${owner}. Stop that one, or set DATA_DIR to another folder.`,
     );
   }
-  if (output.includes('No space left on device')) {
+  // Not of the shared memory, which has no space left, either, when the container gives it too little.
+  if (/^(?!.*shared memory).*No space left on device/m.test(output)) {
     return new StartError(
       `The disk of ${dataDir} is full. Free some space, or set DATA_DIR to a folder on another disk.`,
     );

@@ -1,6 +1,7 @@
 #!/bin/sh
 # A part of the build: makes the archive of an empty database cluster that each first start unpacks. It is kept beside the
-# programs of Postgres, so it is made again when npm installs another version of them.
+# programs of Postgres, so it is made again when npm installs another version of them. After a
+# change of this script, delete it.
 set -eu
 # Another user who could write the archive could change what each first start unpacks.
 umask 022

@@ -8,10 +8,11 @@
 #   CONNECTIONS  the most connections
 cluster=$1 package=$2 port=$3 connections=$4 system=$(uname)
 
-# Prints the process of the Postgres that runs in the folder, if it is known here: another container has other numbers.
+# Prints the number of the process of the Postgres that works in the folder, if it is known here: another container has other
+# numbers. postgres --single writes it with a minus.
 find_postgres() {
   pid=$(head -n 1 "$cluster/postmaster.pid" 2>/dev/null)
-  [ "$(readlink "/proc/$pid/cwd")" != "$(readlink -f "$cluster")" ] || echo "PID $pid"
+  [ "$(readlink "/proc/${pid#-}/cwd")" != "$(readlink -f "$cluster")" ] || echo "${pid#-}"
 }
 
 # Postgres recognizes another one in its folder by the number of its process, which means nothing in another container. So this
@@ -21,7 +22,7 @@ lock() {
   exec 9<"$1"
   flock --nonblock 9 && return
   # Any other exit code is a failure of flock, which it has reported. The words are those of Postgres.
-  [ $? != 1 ] || echo "Is another postmaster ($(find_postgres)) running?" >&2
+  [ $? != 1 ] || echo "Is another postmaster (PID $(find_postgres)) running?" >&2
   exit 1
 }
 
@@ -33,11 +34,12 @@ give_to_nobody() {
   fi
 }
 
-# The cluster gets its name when it is complete and on the disk, so an interrupted start leaves nothing that the next one could
-# take for a database.
+# While there is no cluster to lock, the lock is on the folder that contains it.
 [ -e "$cluster" ] || lock "${cluster%/*}"
-# Again: another start may have made it before this one had the lock.
+# Another start may have made it before this one had the lock.
 if [ ! -e "$cluster" ]; then
+  # The cluster gets its name when it is complete and on the disk, so an interrupted start leaves nothing that the next one could
+  # take for a database.
   new=$cluster.unfinished
   # On a full disk, what was unpacked would leave no space for anything.
   trap 'rm -rf "$new"' EXIT
@@ -48,7 +50,8 @@ if [ ! -e "$cluster" ]; then
   trap - EXIT
 fi
 lock "$cluster"
-# Not the folder that a link names: another user may have made the link. And not one of another program.
+# A volume may be opened to a group at each mount, as Kubernetes does with fsGroup, and Postgres would refuse it. Neither the folder
+# that a link names is changed, because another user may have made the link, nor one of another program.
 if [ ! -L "$cluster" ] && [ -e "$cluster/PG_VERSION" ]; then
   # Without a right of root's, this fails for a folder that root has given away, which is closed already.
   chmod 700 "$cluster" 2>/dev/null
@@ -68,7 +71,7 @@ set -- "$@" -c listen_addresses= -c unix_socket_directories=. -c unix_socket_per
 set -- "$@" -c logging_collector=off -c log_destination=stderr
 # Errors are reported to the client that caused them, and the text of statements may contain data of users.
 set -- "$@" -c log_line_prefix= -c log_checkpoints=off -c log_min_messages=log -c log_min_error_statement=panic
-# macOS leaves what is written by default in the cache of the disk.
+# By default, macOS leaves in the cache of the disk what is written.
 [ "$system" = Linux ] || set -- "$@" -c wal_sync_method=fsync_writethrough
 
 set -- sh "${0%/*}/run-until-input-ends.sh" "$@"
