@@ -5,6 +5,7 @@ import { DEVELOPMENT } from '../auth/access-token.js';
 import type { AccessTokensService, TokenName } from '../auth/access-tokens.service.js';
 import { keepDevelopmentToken } from '../auth/development-token.js';
 import type { DatabaseConfig } from '../config/config.js';
+import { withoutLineEnd } from '../config/secrets.js';
 import { CommandError } from './command-error.js';
 import { describeDuration, parseDuration } from './duration.js';
 import { confirm, writeResult, type Streams } from './output.js';
@@ -73,7 +74,11 @@ export function addTokenCommands(
   program
     .command('revoke')
     .description('revoke a token, or all tokens of a name; this cannot be undone')
-    .argument('<name|id|token>', 'a name or an id from "token list", or the token itself')
+    .argument(
+      '<name|id|token>',
+      'a name or an id from "token list", or the token itself',
+      withoutLineEnd,
+    )
     .option('--yes', 'do not ask for confirmation')
     .action((word: string, options: { yes?: boolean }) =>
       withTokens(async (tokens) => {

@@ -42,11 +42,15 @@ it('every secret setting is tested here', () => {
 describe.each(Object.entries(secrets))('%s_FILE', (name, { value, read }) => {
   const variable = `${name}_FILE`;
 
-  it.each(['', '\n', '\r\n'])('names a file with the value (and %j at its end)', (end) => {
-    const fromFile = read({ [variable]: fileWith(value + end) });
-    expect(fromFile).toBe(read({ [name]: value }));
-    expect(fromFile).not.toBe(read({}));
-  });
+  it.each(['', '\n', '\r\n', '\r', '\n\n'])(
+    'names a file with the value, which is the same with %j at its end, in a file and in the variable',
+    (end) => {
+      const fromFile = read({ [variable]: fileWith(value + end) + end });
+      expect(fromFile).toBe(read({ [name]: value }));
+      expect(fromFile).toBe(read({ [name]: value + end }));
+      expect(fromFile).not.toBe(read({}));
+    },
+  );
 
   it('is used when the variable itself is empty', () => {
     expect(read({ [name]: '', [variable]: fileWith(value) })).toBe(read({ [name]: value }));
@@ -108,10 +112,10 @@ it.each([
   expect(read).not.toThrow(/hunter2/);
 });
 
-it('only one newline at the end is removed', () => {
+it('a newline in the middle is kept', () => {
   const { url } = readConfig({
     DATABASE_URL: 'postgres://me@db/plants',
-    PGPASSWORD_FILE: fileWith('t\nwo\n\n'),
+    PGPASSWORD_FILE: fileWith('t\nwo\n'),
   }).database;
-  expect(url).toBe('postgres://me@db/plants?password=t%0Awo%0A');
+  expect(url).toBe('postgres://me@db/plants?password=t%0Awo');
 });

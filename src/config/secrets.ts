@@ -3,9 +3,12 @@ import { resolve } from 'node:path';
 import { ConfigError } from './config-error.js';
 import { describeFileError } from './file-error.js';
 
+/** A file, and a variable that was read from one, may end with a line end, which on Windows is two characters: it is not meant. */
+export const withoutLineEnd = (text: string): string => text.replace(/[\r\n]+$/, '');
+
 /**
- * Reads secrets from files: `DATABASE_URL_FILE` is the path of a file with the value of `DATABASE_URL`. One newline at the end
- * of the file does not belong to the value. An empty variable counts as not set.
+ * Reads secrets from files: `DATABASE_URL_FILE` is the path of a file with the value of `DATABASE_URL`. A line end does not
+ * belong to a value. An empty variable counts as not set.
  *
  * @param names of the variables that are secrets
  * @param dir relative paths are relative to it
@@ -17,13 +20,15 @@ export function readSecrets(
   names: readonly string[],
   dir = process.cwd(),
 ): { values: NodeJS.ProcessEnv; files: ReadonlyMap<string, string> } {
-  const values = { ...env };
+  const values: NodeJS.ProcessEnv = {};
+  for (const [name, value] of Object.entries(env)) values[name] = value && withoutLineEnd(value);
   const files = new Map<string, string>();
   for (const name of names) {
     const variable = `${name}_FILE`;
-    if (!env[variable]) continue;
-    if (env[name]) throw new ConfigError(`${name} and ${variable} are both set: set one of them`);
-    const path = resolve(dir, env[variable]);
+    if (!values[variable]) continue;
+    if (values[name])
+      throw new ConfigError(`${name} and ${variable} are both set: set one of them`);
+    const path = resolve(dir, values[variable]);
     values[name] = readSecret(variable, path);
     files.set(name, path);
   }
@@ -41,7 +46,7 @@ function readSecret(variable: string, path: string): string {
       { cause: error },
     );
   }
-  const value = text.replace(/\r?\n$/, '');
+  const value = withoutLineEnd(text);
   if (value === '') throw new ConfigError(`The file ${path} in ${variable} is empty`);
   return value;
 }

@@ -24,7 +24,9 @@ describe('the samples of the README', () => {
       const here =
         (kind === 'js' ? 'delete JSON.rawJSON;\n' : '') +
         code.replace('http://127.0.0.1:3000', service.url);
-      const command = runProgram(program, [...args, here], { PLANT_STORE_TOKEN: service.token });
+      // As it is read from a file that was saved on Windows.
+      const token = `${service.token}\r\n`;
+      const command = runProgram(program, [...args, here], { PLANT_STORE_TOKEN: token });
       expect([await command.exit(), command.stderr]).toEqual([0, '']);
       expect(command.stdout).toContain('"Acer negundo"');
       expect(await service.storedPlants()).toEqual([

@@ -203,7 +203,8 @@ describe('the token commands, beside a running service', () => {
     const leaked = (await token('create', 'greenhouse')).stdout.trim();
     await token('create', 'shed');
     for (const exitCode of [0, 1]) {
-      expect(await token('revoke', leaked, '--yes')).toMatchObject({ exitCode, stdout: '' });
+      // A line end is in a variable that was read from a file of Windows.
+      expect(await token('revoke', `${leaked}\r`, '--yes')).toMatchObject({ exitCode, stdout: '' });
     }
     expect(await list()).toMatchObject([{ status: 'revoked' }, { status: 'live' }]);
   });
