@@ -4,7 +4,8 @@ import { Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import type { Request } from 'express';
 import { CONFIG, type Config } from '../config/config.js';
-import { tokenMissing } from '../errors/service-error.js';
+import { ErrorCode } from '../errors/error-codes.js';
+import { ServiceError, tokenInvalid, tokenMissing } from '../errors/service-error.js';
 import { hashAccessToken } from './access-token.js';
 import type { Caller } from './caller.js';
 import { ForMetricsToken } from './metrics-token.decorator.js';
@@ -59,10 +60,15 @@ export class BearerGuard extends AuthGuard('bearer') {
     _info: unknown,
     context: ExecutionContext,
   ): User {
-    if (error) throw error as Error;
     const request = requestOf(context);
-    // `ip` is undefined only when the connection is closed. Any address will do then: nobody reads the response.
-    if (!caller) throw this.tokenVerifier.countInvalid(request.ip ?? '::');
+    const isInvalid = error instanceof ServiceError && error.code === ErrorCode.tokenInvalid;
+    if (error && !isInvalid) throw error as Error;
+    if (!caller) {
+      // Passport itself refuses only a token with a space in it.
+      const refusal = isInvalid ? error : tokenInvalid('it contains a space');
+      // `ip` is undefined only when the connection is closed. Any address will do then: nobody reads the response.
+      throw this.tokenVerifier.countInvalid(request.ip ?? '::', refusal);
+    }
     // @nestjs/passport sets the user on the object from `getRequest`, not on the request.
     request.user = caller;
     return caller;

@@ -10,7 +10,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     super();
   }
 
-  async validate(token: string): Promise<Caller | false> {
-    return (await this.tokenVerifier.verify(token)) ?? false;
+  validate(token: string): Promise<Caller> {
+    return this.tokenVerifier.verify(token);
   }
 }

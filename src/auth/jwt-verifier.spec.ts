@@ -18,6 +18,11 @@ import { JwtVerifier } from './jwt-verifier.js';
 /** Seconds since 1970, as in a token. */
 const NOW = 1_800_000_000;
 
+const ACCEPTED = { name: 'gardener' };
+
+/** The reason. */
+const REFUSED = expect.any(String);
+
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' });
@@ -66,29 +71,29 @@ describe('a token of an identity provider', () => {
     ['a beginning in five seconds', { nbf: NOW + 5 }],
     ['a time of issue in five seconds', { iat: NOW + 5 }],
   ])('is accepted with %s', async (_kind, changes) => {
-    expect(await verifier.verify(await issuer.sign(changes))).toMatchObject({ name: 'gardener' });
+    expect(await verifier.verify(await issuer.sign(changes))).toMatchObject(ACCEPTED);
   });
 
-  it.each<[string, Record<string, unknown>]>([
-    ['another audience', { aud: 'other' }],
-    ['no audience', { aud: undefined }],
-    ['another issuer', { iss: 'https://example.org' }],
-    ['no issuer', { iss: undefined }],
-    ['an expiry five seconds ago', { exp: NOW - 5 }],
-    ['no expiry', { exp: undefined }],
-    ['a beginning in six seconds', { nbf: NOW + 6 }],
-    ['a time of issue in six seconds', { iat: NOW + 6 }],
-    ['a time of issue that is text', { iat: String(NOW) }],
-    ['no time of issue', { iat: undefined }],
-    ['an empty subject', { sub: '' }],
-    ['a subject that is no text', { sub: { a: 1 } }],
-    ['no subject', { sub: undefined }],
-    ['a client that is no text', { client_id: false }],
-    ['no client', { client_id: undefined }],
-    ['an empty id', { jti: '' }],
-    ['no id', { jti: undefined }],
-  ])('is not accepted with %s', async (_kind, changes) => {
-    expect(await verifier.verify(await issuer.sign(changes))).toBeUndefined();
+  it.each<[string, Record<string, unknown>, string]>([
+    ['another audience', { aud: 'other' }, 'unexpected "aud" claim value'],
+    ['no audience', { aud: undefined }, 'missing required "aud" claim'],
+    ['another issuer', { iss: 'https://example.org' }, 'unexpected "iss" claim value'],
+    ['no issuer', { iss: undefined }, 'missing required "iss" claim'],
+    ['an expiry five seconds ago', { exp: NOW - 5 }, '"exp" claim timestamp check failed'],
+    ['no expiry', { exp: undefined }, 'missing required "exp" claim'],
+    ['a beginning in six seconds', { nbf: NOW + 6 }, '"nbf" claim timestamp check failed'],
+    ['a time of issue in six seconds', { iat: NOW + 6 }, '"iat" is in the future'],
+    ['a time of issue that is text', { iat: String(NOW) }, '"iat" claim must be a number'],
+    ['no time of issue', { iat: undefined }, 'missing required "iat" claim'],
+    ['an empty subject', { sub: '' }, '"sub" is not a text, or empty'],
+    ['a subject that is no text', { sub: { a: 1 } }, '"sub" is not a text, or empty'],
+    ['no subject', { sub: undefined }, '"sub" is not a text, or empty'],
+    ['a client that is no text', { client_id: false }, '"client_id" is not a text, or empty'],
+    ['no client', { client_id: undefined }, '"client_id" is not a text, or empty'],
+    ['an empty id', { jti: '' }, '"jti" is not a text, or empty'],
+    ['no id', { jti: undefined }, '"jti" is not a text, or empty'],
+  ])('is not accepted with %s, and the reason says so', async (_kind, changes, reason) => {
+    expect(await verifier.verify(await issuer.sign(changes))).toBe(reason);
   });
 
   it('must name the issuer exactly, also if its name ends with a slash', async () => {
@@ -98,8 +103,8 @@ describe('a token of an identity provider', () => {
     issuer.documents[path] = { issuer: name, jwks_uri: `${name}keys` };
     verifier = new JwtVerifier({ issuer: name, audience: AUDIENCE });
     try {
-      expect(await verifier.verify(await issuer.sign({ iss: name }))).toBeDefined();
-      expect(await verifier.verify(await issuer.sign({ iss: issuer.url }))).toBeUndefined();
+      expect(await verifier.verify(await issuer.sign({ iss: name }))).toMatchObject(ACCEPTED);
+      expect(await verifier.verify(await issuer.sign({ iss: issuer.url }))).toEqual(REFUSED);
     } finally {
       issuer.documents[path] = metadata;
     }
@@ -107,7 +112,7 @@ describe('a token of an identity provider', () => {
 
   it('is not accepted if it is an ID token, or of no type', async () => {
     for (const typ of ['JWT', undefined]) {
-      expect(await verifier.verify(await issuer.sign({}, { typ }))).toBeUndefined();
+      expect(await verifier.verify(await issuer.sign({}, { typ }))).toEqual(REFUSED);
     }
   });
 
@@ -120,8 +125,8 @@ describe('a token of an identity provider', () => {
         { alg, typ: 'at+jwt' },
         { alg, typ: 'at+jwt', kid },
       ]) {
-        expect(await verifier.verify(`${encode(head)}.${payload}.`)).toBeUndefined();
-        expect(await verifier.verify(`${encode(head)}.${payload}.${signature}`)).toBeUndefined();
+        expect(await verifier.verify(`${encode(head)}.${payload}.`)).toEqual(REFUSED);
+        expect(await verifier.verify(`${encode(head)}.${payload}.${signature}`)).toEqual(REFUSED);
       }
     },
   );
@@ -139,18 +144,22 @@ describe('a token of an identity provider', () => {
       });
       for (const secret of [pem, JSON.stringify(publicJwk), (publicJwk.n ?? publicJwk.x)!]) {
         const signature = createHmac('sha256', secret).update(shared).digest('base64url');
-        expect(await verifier.verify(`${shared}.${signature}`)).toBeUndefined();
+        expect(await verifier.verify(`${shared}.${signature}`)).toEqual(REFUSED);
       }
     },
   );
 
-  it.each<[string, Record<string, unknown>]>([
-    ['an unknown key', { kid: 'other' }],
-    ['an extension that must be understood', { crit: ['x'], x: 1 }],
+  it.each<[string, Record<string, unknown>, string]>([
+    ['an unknown key', { kid: 'other' }, 'no applicable key found in the JSON Web Key Set'],
+    [
+      'an extension that must be understood',
+      { crit: ['x'], x: 1 },
+      'its header or its key is not supported',
+    ],
   ])(
     'is not accepted with the header of %s, although its signature is valid',
-    async (_kind, header) => {
-      expect(await verifier.verify(await issuer.sign({}, header))).toBeUndefined();
+    async (_kind, header, reason) => {
+      expect(await verifier.verify(await issuer.sign({}, header))).toBe(reason);
     },
   );
 
@@ -177,7 +186,7 @@ describe('a token of an identity provider', () => {
         kid: publicJwk.kid!,
         ...extra,
       });
-      expect(await verifier.verify(await token.sign(privateKey))).toBeUndefined();
+      expect(await verifier.verify(await token.sign(privateKey))).toEqual(REFUSED);
     }
     expect(issuer.requests).toBe(requests);
   });
@@ -185,9 +194,9 @@ describe('a token of an identity provider', () => {
   it('is not accepted if its claims or its signature were changed', async () => {
     const [head, claims, signature] = (await issuer.sign()).split('.');
     const [, others] = (await issuer.sign({ sub: 'admin' })).split('.');
-    expect(await verifier.verify(`${head}.${others}.${signature}`)).toBeUndefined();
+    expect(await verifier.verify(`${head}.${others}.${signature}`)).toEqual(REFUSED);
     for (const changed of [`.${signature!.slice(0, -8)}AAAAAAAA`, '.', '']) {
-      expect(await verifier.verify(`${head}.${claims}${changed}`)).toBeUndefined();
+      expect(await verifier.verify(`${head}.${claims}${changed}`)).toEqual(REFUSED);
     }
   });
 
@@ -211,7 +220,7 @@ describe('a token of an identity provider', () => {
     const [, payload] = (await issuer.sign()).split('.');
     const head = encode({ alg, typ: 'at+jwt', kid: 'other' });
     const token = `${head}.${payload}.${'A'.repeat(86)}`;
-    expect(await verifyWithKey({ ...key, kid: 'other' }, token)).toBeUndefined();
+    expect(await verifyWithKey({ ...key, kid: 'other' }, token)).toEqual(REFUSED);
   });
 
   it.each<[string, string, number, object]>([
@@ -226,7 +235,7 @@ describe('a token of an identity provider', () => {
     const signature = sign('sha256', Buffer.from(signed), privateKey).toString('base64url');
     const key = { ...publicKey.export({ format: 'jwk' }), ...changes, kid: 'other' };
     const caller = await verifyWithKey(key, `${signed}.${signature}`);
-    expect(caller?.name).toBe(outcome === 'is accepted' ? 'gardener' : undefined);
+    expect(caller).toEqual(outcome === 'is accepted' ? expect.objectContaining(ACCEPTED) : REFUSED);
   });
 
   it('is not checked while the keys are needed and cannot be fetched', async () => {
@@ -251,7 +260,7 @@ describe('a token of an identity provider', () => {
   ])('is accepted with a signature by %s', async (algorithm) => {
     await issuer.rotateKey(algorithm);
     const token = await issuer.sign();
-    expect(await verifier.verify(token)).toMatchObject({ name: 'gardener' });
+    expect(await verifier.verify(token)).toMatchObject(ACCEPTED);
   });
 });
 
@@ -271,23 +280,37 @@ describe('a text is meant for this service', () => {
     ['its type is written in full', () => issuer.sign({}, { typ: 'Application/AT+JWT' })],
     ['its key is unknown', () => issuer.sign({}, { kid: 'unknown' })],
   ])('if %s', async (_kind, write) => {
-    expect(verifier.isMeantForThisService(await write())).toBe(true);
+    expect(verifier.problemOf(await write())).toBeUndefined();
   });
 
-  it.each<[string, () => Promise<string> | string]>([
-    ['another issuer', () => issuer.sign({ iss: 'https://example.org' })],
-    ['another audience', () => issuer.sign({ aud: 'other' })],
-    ['no audience', () => issuer.sign({ aud: undefined })],
-    ['another type', () => issuer.sign({}, { typ: 'JWT' })],
+  const NO_JWT = 'it is neither a JWT nor a token of this service, or not complete';
+
+  it.each<[string, string, () => Promise<string> | string]>([
+    ['another issuer', '"iss" is not', () => issuer.sign({ iss: 'https://example.org' })],
+    ['a list of issuers', '"iss" is not', () => issuer.sign({ iss: [issuer.url] })],
+    ['another audience', `"aud" does not contain ${AUDIENCE}`, () => issuer.sign({ aud: 'other' })],
+    ['no audience', `"aud" does not contain ${AUDIENCE}`, () => issuer.sign({ aud: undefined })],
+    ['another type', '"typ" is not at+jwt', () => issuer.sign({}, { typ: 'JWT' })],
+    [
+      'a type that is no text',
+      '"typ" is not at+jwt',
+      () => `${encode({ alg: 'ES256', typ: { toString: 1 } })}.e30.e30`,
+    ],
+    [
+      'an algorithm that is no text',
+      '"alg" is not an algorithm that is accepted',
+      () => `${encode({ alg: { toString: 1 }, typ: 'at+jwt' })}.e30.e30`,
+    ],
     [
       'an algorithm that is not accepted',
+      '"alg" is not an algorithm that is accepted',
       () => `${encode({ alg: 'HS256', typ: 'at+jwt' })}.e30.e30`,
     ],
-    ['no JSON', () => 'a.b.c'],
-    ['JSON that is no object', () => `${encode(null)}.${encode(null)}.c`],
-    ['two parts', () => 'e30.e30'],
-    ['no text', () => ''],
-  ])('but not if it has %s', async (_kind, write) => {
-    expect(verifier.isMeantForThisService(await write())).toBe(false);
+    ['no JSON', NO_JWT, () => 'a.b.c'],
+    ['JSON that is no object', NO_JWT, () => `${encode(null)}.${encode(null)}.c`],
+    ['two parts', NO_JWT, () => 'e30.e30'],
+    ['no text', NO_JWT, () => ''],
+  ])('but not if it has %s', async (_kind, reason, write) => {
+    expect(verifier.problemOf(await write())).toContain(reason);
   });
 });

@@ -1,4 +1,11 @@
-import { decodeJwt, decodeProtectedHeader, jwtVerify, type JWTPayload } from 'jose';
+import {
+  decodeJwt,
+  decodeProtectedHeader,
+  errors,
+  jwtVerify,
+  type JWTPayload,
+  type ProtectedHeaderParameters,
+} from 'jose';
 import type { Config } from '../config/config.js';
 import { ServiceError } from '../errors/service-error.js';
 import type { Caller } from './caller.js';
@@ -32,35 +39,45 @@ export class JwtVerifier {
     this.keys = new IssuerKeys(config.issuer);
   }
 
-  /**
-   * Whether header and claims of the token are those of a JWT for this service. jose checks type, issuer and audience only when it
-   * has the key: checked first, a token with an unknown key that is not meant for this service costs no request to the issuer.
-   */
-  isMeantForThisService(token: string): boolean {
-    try {
-      const { alg, typ } = decodeProtectedHeader(token);
-      const { iss, aud } = decodeJwt(token);
-      const audiences = [aud].flat();
-      return (
-        ALGORITHMS.includes(String(alg)) &&
-        typ?.toLowerCase().replace(/^application\//, '') === TYPE &&
-        iss === this.config.issuer &&
-        audiences.includes(this.config.audience)
-      );
-    } catch {
-      return false;
-    }
+  /** @throws ServiceError issuerUnavailable when they cannot be fetched */
+  async loadKeys(): Promise<void> {
+    await this.keys.issuer();
   }
 
   /**
-   * @returns the caller with this token, or undefined if it is not valid
+   * Why header and claims of the token are not those of a JWT for this service. jose checks type, issuer and audience only when it
+   * has the key: checked first, a token with an unknown key that is not meant for this service costs no request to the issuer.
+   *
+   * @returns the reason, for the log; undefined if they are
+   */
+  problemOf(token: string): string | undefined {
+    const { audience } = this.config;
+    let header: ProtectedHeaderParameters;
+    let claims: JWTPayload;
+    try {
+      header = decodeProtectedHeader(token);
+      claims = decodeJwt(token);
+    } catch {
+      return 'it is neither a JWT nor a token of this service, or not complete';
+    }
+    const { alg, typ } = header;
+    const { iss, aud } = claims;
+    if (!ALGORITHMS.some((it) => it === alg)) return '"alg" is not an algorithm that is accepted';
+    if (!isAccessTokenType(typ)) return `"typ" is not ${TYPE}`;
+    if (!this.keys.names.some((name) => name === iss)) return `"iss" is not ${this.keys.names[0]}`;
+    if (![aud].flat().includes(audience)) return `"aud" does not contain ${audience}`;
+    return undefined;
+  }
+
+  /**
+   * @returns the caller with this token, or the reason why it is not valid, for the log
    * @throws ServiceError issuerUnavailable when the issuer's keys are needed and cannot be fetched
    */
-  readonly verify = async (token: string): Promise<Caller | undefined> => {
+  readonly verify = async (token: string): Promise<Caller | string> => {
     let payload: JWTPayload;
     try {
       ({ payload } = await jwtVerify(token, this.keys.find, {
-        issuer: this.config.issuer,
+        issuer: await this.keys.issuer(),
         audience: this.config.audience,
         algorithms: ALGORITHMS,
         typ: TYPE,
@@ -69,23 +86,36 @@ export class JwtVerifier {
       }));
     } catch (error) {
       if (error instanceof ServiceError) throw error;
+      // The message quotes the header.
+      if (error instanceof errors.JOSENotSupported) return 'its header or its key is not supported';
       // jose refuses the token, or the key that it names, such as an RSA key of 1024 bits. About a key, it throws errors
       // of many kinds, also a plain TypeError.
-      return undefined;
+      return (error as Error).message;
     }
     return callerOf(payload);
   };
 }
 
-/** Checks the claims that RFC 9068 section 2.2 requires, beyond those that jose has checked. */
-function callerOf({ sub, exp, iat, jti, client_id: clientId }: JWTPayload): Caller | undefined {
+/** Anybody may send a header whose type is no text. */
+const isAccessTokenType = (typ: unknown): boolean =>
+  typeof typ === 'string' && typ.toLowerCase().replace(/^application\//, '') === TYPE;
+
+/**
+ * Checks the claims that RFC 9068 section 2.2 requires, beyond those that jose has checked.
+ *
+ * @returns the caller, or the reason why the token is not valid
+ */
+function callerOf(payload: JWTPayload): Caller | string {
   const now = Date.now() / 1000;
-  const isComplete = [sub, jti, clientId].every((text) => typeof text === 'string' && text !== '');
-  const isIssued = iat! <= now + CLOCK_TOLERANCE_SECONDS;
-  if (!isComplete || !isIssued) return undefined;
+  for (const claim of ['sub', 'jti', 'client_id']) {
+    const text = payload[claim];
+    if (typeof text !== 'string' || text === '') return `"${claim}" is not a text, or empty`;
+  }
+  const isIssued = payload.iat! <= now + CLOCK_TOLERANCE_SECONDS;
+  if (!isIssued) return '"iat" is in the future';
   return {
-    name: sub!,
+    name: payload.sub!,
     tokenId: undefined,
-    expiresAt: (exp! + CLOCK_TOLERANCE_SECONDS) * 1000,
+    expiresAt: (payload.exp! + CLOCK_TOLERANCE_SECONDS) * 1000,
   };
 }

@@ -7,6 +7,7 @@ import { settled } from '../../test/setup/time/settled.js';
 import { until } from '../../test/setup/time/until.js';
 import { openVerifier, type TestVerifier } from '../../test/tokens/token-verifier.js';
 import { ErrorCode } from '../errors/error-codes.js';
+import { tokenInvalid } from '../errors/service-error.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';
@@ -16,6 +17,7 @@ const HOUR_MS = 3_600_000;
 const POOL_SIZE = 4;
 
 const OVERLOADED = { status: 'rejected', reason: { code: ErrorCode.overloaded } };
+const INVALID = { code: ErrorCode.tokenInvalid };
 const VALID = { status: 'fulfilled', value: { name: 'shed' } };
 
 describe('the verifier of tokens', () => {
@@ -115,10 +117,10 @@ describe('the verifier of tokens', () => {
 
   it('caches for four seconds that a token is wrong', async () => {
     const wrong = generateAccessToken();
-    expect(await verify(wrong)).toBeUndefined();
+    await expect(verify(wrong)).rejects.toMatchObject(INVALID);
     await withoutTable(async () => {
       await advance(3999);
-      expect(await verify(wrong)).toBeUndefined();
+      await expect(verify(wrong)).rejects.toMatchObject(INVALID);
       await advance(2);
       await expect(verify(wrong)).rejects.toBeInstanceOf(Error);
     });
@@ -156,7 +158,7 @@ describe('the verifier of tokens', () => {
       const others = Promise.allSettled([generateAccessToken(), generateAccessToken()].map(verify));
       await release();
       expect(await results).toMatchObject([VALID]);
-      expect(await others).toMatchObject([{ value: undefined }, OVERLOADED]);
+      expect(await others).toMatchObject([{ reason: INVALID }, OVERLOADED]);
     });
 
     it('unless they have waited for longer than a statement may', async () => {
@@ -207,8 +209,8 @@ describe('the verifier of tokens', () => {
     });
 
     it('only if it is valid', async () => {
-      await verify(generateAccessToken());
-      await verify(`${token}x`);
+      for (const wrong of [generateAccessToken(), `${token}x`])
+        await expect(verify(wrong)).rejects.toMatchObject(INVALID);
       await settled();
       expect(await lastUse()).toBeNull();
     });
@@ -219,14 +221,15 @@ describe('the verifier of tokens', () => {
     await verify(token);
     findCached(token);
     findCached(token);
-    for (const text of [wrong, 'malformed']) expect(await verify(text)).toBeUndefined();
+    for (const text of [wrong, 'malformed'])
+      await expect(verify(text)).rejects.toMatchObject(INVALID);
     open({ AUTH_FAILURES_PER_MINUTE: '2' });
     for (const code of [
       ErrorCode.tokenInvalid,
       ErrorCode.tokenInvalid,
       ErrorCode.tooManyAttempts,
     ]) {
-      expect(opened.verifier.countInvalid(ADDRESS)).toMatchObject({ code });
+      expect(opened.verifier.countInvalid(ADDRESS, tokenInvalid())).toMatchObject({ code });
     }
     await verify(token);
     findCached(token);
@@ -253,6 +256,6 @@ describe('the verifier of tokens with an identity provider', () => {
 
   it('refuses JWTs without one', async () => {
     const { verifier } = openVerifier({});
-    expect(await verifier.verify(await issuer.sign())).toBeUndefined();
+    await expect(verifier.verify(await issuer.sign())).rejects.toMatchObject(INVALID);
   });
 });

@@ -1,10 +1,15 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { CONFIG, type Config } from '../config/config.js';
 import { Batcher } from '../database/batcher.js';
-import { tokenInvalid, tooManyAttempts, type ServiceError } from '../errors/service-error.js';
+import {
+  reasonOf,
+  tokenInvalid,
+  tooManyAttempts,
+  type ServiceError,
+} from '../errors/service-error.js';
 import { PINO_LOGGER } from '../logging/logging.module.js';
 import { isWellFormedAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';
@@ -26,13 +31,14 @@ const USE_INTERVAL_MS = 60_000;
 /** More than the guesses of a flood that arrive during one query. */
 const MAX_BATCH_SIZE = 256;
 
-type Lookup = (token: string) => Promise<Caller | undefined>;
+/** Returns the caller with the token, or the reason why it is not valid. */
+type Lookup = (token: string) => Promise<Caller | string>;
 
 /** Checks tokens. Only one that was found invalid counts for its address: so invalid tokens never lock out a valid one. */
 @Injectable()
-export class TokenVerifierService {
+export class TokenVerifierService implements OnApplicationBootstrap {
   /** The results of lookups. Requests with the same token share a lookup; one that fails is not cached. */
-  private readonly cache = new LRUCache<string, Caller | 'invalid', Lookup>({
+  private readonly cache = new LRUCache<string, Caller | string, Lookup>({
     max: MAX_CACHED_TOKENS,
     maxSize: MAX_CACHED_CHARACTERS,
     sizeCalculation: (_result, token) => token.length,
@@ -41,11 +47,11 @@ export class TokenVerifierService {
       const startedAt = performance.now();
       this.lookupsInFlight++;
       try {
-        const caller = await lookup(token);
+        const result = await lookup(token);
+        const caller = typeof result === 'object' ? result : undefined;
         options.ttl = cacheTime(startedAt, caller);
-        if (caller === undefined) return 'invalid';
-        this.recordUse(caller);
-        return caller;
+        if (caller !== undefined) this.recordUse(caller);
+        return result;
       } finally {
         this.lookupsInFlight--;
       }
@@ -97,6 +103,13 @@ export class TokenVerifierService {
     });
   }
 
+  /** Fetches the keys of the issuer, and logs why it cannot: otherwise, the first JWT would find it out. No start waits for it. */
+  onApplicationBootstrap(): void {
+    this.jwtVerifier?.loadKeys().catch((error: unknown) => {
+      this.logger.error(`The tokens of OIDC_ISSUER cannot be checked: ${reasonOf(error as Error)}`);
+    });
+  }
+
   /**
    * Nearly every token is checked here, without a promise.
    *
@@ -104,49 +117,51 @@ export class TokenVerifierService {
    */
   findCached(token: string): Caller | undefined {
     const result = this.cache.get(token);
-    if (result === undefined || result === 'invalid') return undefined;
+    if (typeof result !== 'object') return undefined;
     this.checks.inc({ outcome: 'cached' });
     return result;
   }
 
   /**
-   * @returns the caller with this token; undefined if it is not valid
-   * @throws ServiceError databaseUnavailable, issuerUnavailable or overloaded when the token cannot be checked
+   * @returns the caller with this token
+   * @throws ServiceError tokenInvalid when it is not valid; databaseUnavailable, issuerUnavailable or overloaded when it cannot
+   *   be checked
    */
-  async verify(token: string): Promise<Caller | undefined> {
+  async verify(token: string): Promise<Caller> {
     const lookup = this.lookupFor(token);
-    if (lookup === undefined) return undefined;
-    try {
-      const result = await this.cache.fetch(token, { context: lookup });
-      if (result === undefined || result === 'invalid') return undefined;
-      this.checks.inc({ outcome: 'valid' });
-      return result;
-    } catch (error) {
+    if (typeof lookup === 'string') throw tokenInvalid(lookup);
+    const result = await this.cache.fetch(token, { context: lookup }).catch((error: unknown) => {
       this.checks.inc({ outcome: 'unchecked' });
       throw error;
-    }
+    });
+    if (typeof result !== 'object') throw tokenInvalid(result);
+    this.checks.inc({ outcome: 'valid' });
+    return result;
   }
 
   /**
    * Counts an invalid token.
    *
+   * @param refusal the error of `verify`
    * @returns the error for its request
    */
-  countInvalid(address: string): ServiceError {
+  countInvalid(address: string, refusal: ServiceError): ServiceError {
     const retryAfter = this.failedAttempts.record(address);
     this.checks.inc({ outcome: retryAfter === undefined ? 'invalid' : 'limited' });
-    return retryAfter === undefined ? tokenInvalid() : tooManyAttempts(retryAfter);
+    return retryAfter === undefined ? refusal : tooManyAttempts(retryAfter);
   }
 
-  /** @returns undefined for a token that is invalid whatever the database or the issuer knows */
-  private lookupFor(token: string): Lookup | undefined {
+  /** @returns the reason for a token that is invalid whatever the database or the issuer knows */
+  private lookupFor(token: string): Lookup | string {
     if (isWellFormedAccessToken(token)) return this.findAccessToken;
-    return this.jwtVerifier?.isMeantForThisService(token) ? this.jwtVerifier.verify : undefined;
+    if (this.jwtVerifier === undefined) return 'it is not a token of this service, or not complete';
+    return this.jwtVerifier.problemOf(token) ?? this.jwtVerifier.verify;
   }
 
   /** Requests with the same token share it, so it does not end when one client gives up. */
-  private readonly findAccessToken: Lookup = (token) =>
-    this.accessTokenLookups.add(token, token.length, { closed: false });
+  private readonly findAccessToken: Lookup = async (token) =>
+    (await this.accessTokenLookups.add(token, token.length, { closed: false })) ??
+    'it is unknown, expired or revoked';
 
   /** Stores the use in the background: no request waits for it. */
   private recordUse({ tokenId }: Caller): void {

@@ -84,7 +84,7 @@ export const ERROR_MEANINGS: Readonly<Record<ErrorName, { when: string; remedy: 
   },
   shuttingDown: { when: 'the service is shutting down', remedy: 'repeat on a new connection' },
   issuerUnavailable: {
-    when: 'the identity provider does not respond, so the token cannot be checked',
+    when: 'the identity provider is away or set up wrongly: the token is unchecked',
     remedy: 'repeat after `Retry-After` seconds',
   },
 };

@@ -3,6 +3,7 @@ import { ErrorCode } from './error-codes.js';
 import {
   internal,
   invalidHttp,
+  issuerMisconfigured,
   issuerUnavailable,
   overloaded,
   shuttingDown,
@@ -39,6 +40,11 @@ it.each([
     () => issuerUnavailable(),
     ErrorCode.issuerUnavailable,
     `The token cannot be checked now, because the identity provider does not respond. ${AGAIN}`,
+  ],
+  [
+    () => issuerMisconfigured('why'),
+    ErrorCode.issuerUnavailable,
+    'The token cannot be checked, because the service and its identity provider are not set up for each other. Inform the operator of the service.',
   ],
   [
     () => overloaded(),

@@ -41,10 +41,12 @@ export function tokenMissing(): ServiceError {
   );
 }
 
-export function tokenInvalid(): ServiceError {
+/** @param reason only for the log, so it has no part of the token */
+export function tokenInvalid(reason?: string): ServiceError {
   return new ServiceError(
     ErrorCode.tokenInvalid,
     'The bearer token is not valid, or no longer valid.',
+    { cause: reason },
   );
 }
 
@@ -97,6 +99,19 @@ export function issuerUnavailable(cause?: unknown): ServiceError {
   );
 }
 
+/**
+ * A mistake of whoever set up the service or the identity provider: unlike an outage, it does not end in a moment.
+ *
+ * @param reason only for the log
+ */
+export function issuerMisconfigured(reason: string): ServiceError {
+  return new ServiceError(
+    ErrorCode.issuerUnavailable,
+    'The token cannot be checked, because the service and its identity provider are not set up for each other. Inform the operator of the service.',
+    { cause: new Error(reason), headers: { 'Retry-After': '60' } },
+  );
+}
+
 /** The service accepts no more requests until some in flight are done. */
 export function overloaded(): ServiceError {
   return new ServiceError(
@@ -111,4 +126,15 @@ export function shuttingDown(): ServiceError {
     ErrorCode.shuttingDown,
     'This instance of the service is shutting down. Send the request again on a new connection.',
   );
+}
+
+/** Why a request failed, in one line for the log. */
+export function reasonOf({ message, cause }: Error): string {
+  return cause instanceof Error ? messagesOf(cause).join(': ') : message;
+}
+
+/** The messages of an error and its causes. An AggregateError has no message, and the one of `fetch` does not say why it failed. */
+function messagesOf(error: Error): string[] {
+  const cause: unknown = error instanceof AggregateError ? error.errors[0] : error.cause;
+  return [error.message, ...(cause instanceof Error ? messagesOf(cause) : [])].filter(Boolean);
 }

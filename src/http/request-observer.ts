@@ -9,7 +9,7 @@ import type { Logger } from 'pino';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { ErrorCode, statusOf } from '../errors/error-codes.js';
 import { sentError } from '../errors/send-error.js';
-import { RowsUnavailableError, type ServiceError } from '../errors/service-error.js';
+import { reasonOf, RowsUnavailableError, type ServiceError } from '../errors/service-error.js';
 import { PINO_LOGGER } from '../logging/logging.module.js';
 import { startRequestSpan, withRequestSpan } from '../tracing/tracing.js';
 import { METHODS } from './methods.js';
@@ -127,6 +127,9 @@ export class RequestObserver {
           this.unavailableRoutes.add(entry.route);
         }
         break;
+      case ErrorCode.tokenInvalid:
+        this.logger.info({ ...entry, cause: error.cause }, 'request');
+        break;
       case ErrorCode.overloaded:
         this.logger.warn(entry, 'request');
         break;
@@ -146,17 +149,6 @@ export class RequestObserver {
 interface RequestEntry {
   readonly route: string;
   readonly status: number;
-}
-
-/** The reason of an outage, in one line. */
-function reasonOf({ message, cause }: Error): string {
-  return cause instanceof Error ? messagesOf(cause).join(': ') : message;
-}
-
-/** The messages of an error and its causes. An AggregateError has no message, and the one of `fetch` does not say why it failed. */
-function messagesOf(error: Error): string[] {
-  const cause: unknown = error instanceof AggregateError ? error.errors[0] : error.cause;
-  return [error.message, ...(cause instanceof Error ? messagesOf(cause) : [])].filter(Boolean);
 }
 
 /** A token in a path must not be shown. A part of more than 36 characters, which a UUID has, may be a JWT. */
