@@ -44,8 +44,10 @@ const ReadJson: (dto: Type<object>) => ParameterDecorator = createParamDecorator
 export function parseBody(body: Buffer): JsonValue {
   if (body.length === 0) throw bodyMissing();
   if (!isUtf8(body)) throw malformedJson('it is not valid UTF-8');
+  const text = body.toString('utf8');
   try {
-    return parseExactJson(body.toString('utf8'));
+    // RFC 8259 section 8.1: a reader may ignore a byte order mark.
+    return parseExactJson(text.startsWith('\uFEFF') ? text.slice(1) : text);
   } catch (error) {
     throw error instanceof JsonError ? malformedJson(error.message) : error;
   }

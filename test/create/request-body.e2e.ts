@@ -94,6 +94,17 @@ describe('the request body', () => {
     await expectRefused(await sendRaw(service.port, head(CHUNKED_JSON) + chunk), 40003);
   });
 
+  it('may begin with a byte order mark, whose three bytes count for the limit', async () => {
+    expect(await service.post(`\uFEFF${padded(997)}`)).toMatchObject({
+      status: 200,
+      body: { name: 'a' },
+    });
+    await service.database.query('TRUNCATE plants');
+    await expectRefused(await service.post(`\uFEFF${padded(998)}`), 40003);
+    await expectRefused(await service.post(`\uFEFF\uFEFF${PLANT}`), 40004);
+    await expectRefused(await service.post(`${PLANT}\uFEFF`), 40004);
+  });
+
   it.each([
     ['a syntax error', '{"id":1,"name":}'],
     ['a repeated field', '{"id":1,"id":2,"name":"a"}'],

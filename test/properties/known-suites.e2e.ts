@@ -14,6 +14,8 @@ const LIMIT = 512 * 1024;
 /** Less than the requests in the queue of one connection. */
 const PIPELINED = 10;
 
+const BOM = 'i_structure_UTF-8_BOM_empty_object.json';
+
 /** Cases that the suite accepts (y_) or leaves open, and that the service refuses as JSON. */
 const NOT_JSON: Readonly<Record<string, string>> = {
   'y_object_duplicated_key.json': 'a repeated field',
@@ -24,7 +26,7 @@ const NOT_JSON: Readonly<Record<string, string>> = {
   'i_string_UTF-16LE_with_BOM.json': 'not UTF-8',
   'i_string_utf16BE_no_BOM.json': 'not UTF-8',
   'i_string_utf16LE_no_BOM.json': 'not UTF-8',
-  'i_structure_UTF-8_BOM_empty_object.json': 'a byte order mark is not JSON',
+  [BOM]: 'a byte order mark is ignored only at the beginning of a body',
 };
 
 /** Strings that are JSON, and that the service refuses as a name or a tag. */
@@ -117,7 +119,7 @@ describe('JSONTestSuite', () => {
     const outcomes = await outcomesOf(cases.map(({ input }) => Buffer.from(input)));
     expect(paired(cases, outcomes)).toEqual(
       cases.map(({ name, input }) => {
-        if (isJson(name)) return [name, 40005];
+        if (isJson(name) || name === BOM) return [name, 40005];
         return [name, input === '' ? 40001 : 40004];
       }),
     );

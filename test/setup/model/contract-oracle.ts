@@ -85,7 +85,7 @@ function parse(body: Buffer): Value | undefined {
 function tokensOf(body: Buffer): RegExpExecArray[] | undefined {
   let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
+    text = new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
     return undefined;
   }
