@@ -18,6 +18,9 @@ const SAFE_GRACE_MS = 3_600_000;
 /** The service caches for nearly as long that a token is valid. */
 const SOON = 'within five seconds';
 
+/** Commander takes every other word with such a beginning for an option. */
+const AFTER_DASHES = 'one that begins with - comes last, after --';
+
 export function addTokenCommands(
   program: Command,
   streams: Streams,
@@ -35,7 +38,7 @@ export function addTokenCommands(
   program
     .command('create')
     .description('create a token and print it; it cannot be shown again')
-    .argument('<name>', 'the name of the client, such as "greenhouse"')
+    .argument('<name>', `the name of the client, such as "greenhouse"; ${AFTER_DASHES}`)
     .option(
       '--expires <duration>',
       'how long the token works, such as 90d (default: until it is revoked)',
@@ -76,7 +79,7 @@ export function addTokenCommands(
     .description('revoke a token, or all tokens of a name; this cannot be undone')
     .argument(
       '<name|id|token>',
-      'a name or an id from "token list", or the token itself',
+      `a name or an id from "token list", or the token itself; ${AFTER_DASHES}`,
       withoutLineEnd,
     )
     .option('--yes', 'do not ask for confirmation')
@@ -100,7 +103,7 @@ export function addTokenCommands(
     .description(
       'create a new token for a name and print it; its old tokens expire after the grace period',
     )
-    .argument('<name>', 'a name from "token list"')
+    .argument('<name>', `a name from "token list"; ${AFTER_DASHES}`)
     .addOption(
       new Option(
         '--grace <duration>',

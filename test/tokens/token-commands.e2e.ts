@@ -129,6 +129,20 @@ describe('the token commands, beside a running service', () => {
     expect((await list()).map((row) => row['status'])).toEqual(['revoked', 'revoked', 'revoked']);
   });
 
+  it('a name that begins with - comes last, after --, as the usage says', async () => {
+    expect(await token('revoke', '-shed')).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('after --\n'),
+    });
+    for (const words of [['create'], ['rotate', '--expires', '1d'], ['revoke', '--yes']]) {
+      expect(await token(...words, '--', '-shed')).toMatchObject({ exitCode: 0 });
+    }
+    expect(await list()).toMatchObject([
+      { name: '-shed', status: 'revoked' },
+      { name: '-shed', status: 'revoked' },
+    ]);
+  });
+
   it('revoke says which tokens it ended', async () => {
     await token('create', 'shed');
     await token('create', 'shed');
