@@ -27,6 +27,9 @@ const CHUNK_BYTES = 2 ** 20;
 /** A thousand plants take longer than those of a request. */
 const STATEMENT_TIMEOUT_MS = 30_000;
 
+/** What databases and programs write for no value. */
+const NO_VALUE = /^(?:NULL|\\N|NA|NaN)$/i;
+
 const SAFE_TO_REPEAT =
   'Running the same command again is safe: plants that are stored already are not stored twice.';
 
@@ -45,11 +48,12 @@ export async function loadPlants(
   signal: AbortSignal,
 ): Promise<void> {
   const path = file === '-' ? 'Standard input' : resolve(callerDir, file);
-  const { input, size } = file === '-' ? { input: stdin, size: undefined } : await openFile(path);
+  const { input, share } = file === '-' ? { input: stdin, share: undefined } : await openFile(path);
   stderr.write(`Loading ${path} into the database at ${addressOf(config)}.\n`);
   const counts = { created: 0, repeated: 0, refused: 0 };
-  /** The last line, and the bytes up to its end, of the last chunk that is stored. */
-  let done: Pick<PlantLine, 'line' | 'end'> = { line: 0, end: 0 };
+  let doubtfulTags = 0;
+  /** The last line of the last chunk that is stored. */
+  let lastLine = 0;
   const summary = () =>
     `${formatNumber(counts.created)} stored, ${formatNumber(counts.repeated)} stored before, ${formatNumber(counts.refused)} refused`;
 
@@ -67,12 +71,14 @@ export async function loadPlants(
       const outcome = line.plant === undefined ? line.error! : outcomes.shift()!;
       if (outcome instanceof ServiceError) await refuse(line, outcome);
       else if (outcome === 'refused') await refuse(line, idTaken(line.plant!.id));
-      else counts[outcome]++;
+      else {
+        counts[outcome]++;
+        if (NO_VALUE.test(line.plant!.tag ?? '')) doubtfulTags++;
+      }
     }
-    done = chunk.at(-1)!;
+    lastLine = chunk.at(-1)!.line;
   };
 
-  const share = size === undefined ? undefined : () => Math.min(1, done.end / size);
   const progress = showProgress(stderr, summary, share);
   try {
     const timeout = Math.max(config.timeout, STATEMENT_TIMEOUT_MS);
@@ -95,25 +101,35 @@ export async function loadPlants(
   } catch (error) {
     const reason = signal.aborted ? (signal.reason as CommandError) : await commandErrorOf(error);
     // Without a message, the reader of the list has ended, and knows that.
-    if (done.line > 0 && reason.message !== '')
-      reason.message += `\nUp to line ${done.line}: ${summary()}. ${SAFE_TO_REPEAT}`;
+    if (lastLine > 0 && reason.message !== '')
+      reason.message += `\nUp to line ${lastLine}: ${summary()}. ${SAFE_TO_REPEAT}`;
     throw reason;
   } finally {
     progress[Symbol.dispose]();
     input.destroy();
   }
-  stderr.write(done.line === 0 ? `${path} contains no plants.\n` : `${summary()}.\n`);
+  stderr.write(lastLine === 0 ? `${path} contains no plants.\n` : `${summary()}.\n`);
+  if (doubtfulTags > 0) {
+    stderr.write(
+      `Plants with the text NULL, \\N, NA or NaN as their tag, which is stored as it is: ${formatNumber(doubtfulTags)}. ` +
+        'If it means no tag, delete these plants with SQL, and load them with an empty tag.\n',
+    );
+  }
   // Its message is the list on standard output.
   if (counts.refused > 0) throw new CommandError('');
 }
 
-/** @returns the file, and its size in bytes if it has one */
-async function openFile(path: string): Promise<{ input: Readable; size: number | undefined }> {
+/** @returns the file, and the share of it that is read, if it has a size */
+async function openFile(
+  path: string,
+): Promise<{ input: Readable; share: (() => number) | undefined }> {
   try {
     const file = await open(path);
     const stats = await file.stat();
     if (stats.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
-    return { input: file.createReadStream(), size: stats.isFile() ? stats.size : undefined };
+    const input = file.createReadStream();
+    const share = () => Math.min(1, input.bytesRead / stats.size);
+    return { input, share: stats.isFile() ? share : undefined };
   } catch (error) {
     throw new CommandError(
       `${path} cannot be read: ${describeFileError(error)}. Name a file that this user can read.`,

@@ -1,7 +1,8 @@
-// Reads the plants of a file: CSV, as spreadsheets, databases and `plants export` write it, or NDJSON.
+// Reads the plants of a file: CSV, as spreadsheets, databases and `plants export` write it, or NDJSON; plain, or in gzip.
 
 import { isUtf8 } from 'node:buffer';
 import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import { CsvError, parse, type InfoRecord, type Options } from 'csv-parse';
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
@@ -18,7 +19,7 @@ import { isLeftOut } from './plant-format.js';
 export interface PlantLine {
   /** The number of the line in which it ends, from 1. */
   readonly line: number;
-  /** The length of the file up to its end, in bytes. */
+  /** The length of the text up to its end, in bytes. */
   readonly end: number;
   readonly plant?: NewPlant;
   readonly error?: ServiceError;
@@ -34,12 +35,9 @@ const LINE_FEED = 0x0a;
  * @returns nothing if the text is empty, or a header alone
  * @throws CommandError when the text is neither CSV nor NDJSON, or no UTF-8
  */
-export async function* readPlantLines(
-  bytes: AsyncIterable<Buffer>,
-  name: string,
-): AsyncGenerator<PlantLine> {
+export async function* readPlantLines(bytes: Readable, name: string): AsyncGenerator<PlantLine> {
   try {
-    const blocks = readWholeLines(bytes);
+    const blocks = readWholeLines(unpack(bytes));
     const head: Buffer[] = [];
     let beginning = '';
     while (beginning === '') {
@@ -49,17 +47,82 @@ export async function* readPlantLines(
       // Without the BOM, which is white space, too.
       beginning = next.value.toString().trim();
     }
-    const all = concatenate(Buffer.concat(head), blocks);
-    yield* beginning.startsWith('{') ? readJsonLines(all) : readCsv(all);
+    const all = concatenate(head, blocks);
+    const firstLine = beginning.split('\n', 1)[0]!.trimEnd();
+    if (/^\[|^\{(?:.*[[{,])?$/.test(firstLine)) throw notOnePlantPerLine(firstLine);
+    yield* firstLine.startsWith('{') ? readJsonLines(all) : readCsv(all, delimiterOf(firstLine));
   } catch (error) {
     if (error instanceof CommandError) error.message = `${name}: ${error.message}`;
     throw error;
   }
 }
 
-async function* concatenate(head: Buffer, tail: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  yield head;
+async function* concatenate(
+  head: readonly Buffer[],
+  tail: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer> {
+  yield* head;
   yield* tail;
+}
+
+const GZIP = '\x1f\x8b';
+
+/** What people take for CSV, by its first bytes. */
+const OTHER_KINDS = [
+  ['PK\x03\x04', 'a ZIP archive or a workbook (.xlsx, .ods)'],
+  ['\xd0\xcf\x11\xe0', 'a workbook (.xls)'],
+  ['BZh', 'compressed with bzip2'],
+  ['\xfd7zXZ\0', 'compressed with xz'],
+  ['(\xb5/\xfd', 'compressed with zstd'],
+] as const;
+
+const LONGEST_SIGNATURE = 6;
+
+/**
+ * @returns the text: the bytes themselves, or what is in gzip
+ * @throws CommandError when the file is of another kind, or its gzip damaged
+ */
+async function* unpack(bytes: Readable): AsyncGenerator<Buffer> {
+  const chunks = bytes.iterator() as AsyncIterableIterator<Buffer>;
+  let head = Buffer.alloc(0);
+  while (head.length < LONGEST_SIGNATURE) {
+    const next = await chunks.next();
+    if (next.done === true) break;
+    head = Buffer.concat([head, next.value]);
+  }
+  const isOf = (signature: string) => head.toString('latin1').startsWith(signature);
+  const [, kind] = OTHER_KINDS.find(([signature]) => isOf(signature)) ?? [];
+  if (kind !== undefined) {
+    throw new CommandError(
+      `The file is ${kind}. Save a workbook as CSV (in Excel: "CSV UTF-8"), and unpack any other file: only gzip is read packed.`,
+    );
+  }
+  const all = concatenate([head], chunks);
+  if (!isOf(GZIP)) {
+    yield* all;
+    return;
+  }
+  const gunzip = createGunzip();
+  pipeline(Readable.from(all), gunzip, () => undefined);
+  try {
+    yield* gunzip as AsyncIterable<Buffer>;
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? '';
+    if (!code.startsWith('Z_')) throw error;
+    // The checksum of gzip is at its end.
+    const damage = 'damaged, so plants that were stored from it may be wrong, too';
+    throw new CommandError(
+      `The gzip file is ${code === 'Z_BUF_ERROR' ? 'cut off' : damage}. Copy it again, and check the copy with: gzip -t FILE`,
+      { cause: error },
+    );
+  }
+}
+
+function notOnePlantPerLine(firstLine: string): CommandError {
+  const filter = firstLine.startsWith('[') ? "'.[]'" : '.';
+  return new CommandError(
+    `JSON must have one plant per line. This command writes it so, with jq 1.7 or newer (older ones round long ids): jq -c ${filter} FILE`,
+  );
 }
 
 /** The rules are those of a request. */
@@ -76,10 +139,12 @@ async function* readJsonLines(blocks: AsyncIterable<Buffer>): AsyncGenerator<Pla
   let line = 0;
   let end = 0;
   for await (const block of blocks) {
-    for (const text of block.toString().split(/(?<=\n)/)) {
+    const lines = block.toString().split('\n');
+    // What follows the last line break is nothing, except at the end of the file.
+    if (lines.at(-1) === '') lines.pop();
+    for (const json of lines) {
       line++;
-      end += Buffer.byteLength(text);
-      const json = text.replace(/^\uFEFF|\n$/g, '');
+      end += Buffer.byteLength(json) + 1;
       if (json.trim() !== '') yield lineOf(line, end, () => parseBody(Buffer.from(json)));
     }
   }
@@ -88,26 +153,39 @@ async function* readJsonLines(blocks: AsyncIterable<Buffer>): AsyncGenerator<Pla
 /** null: the value is left out. */
 type Values = (string | null)[];
 
-async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine> {
+/** A header has letters alone between its separators. */
+const delimiterOf = (firstLine: string): string => /[,;\t]/.exec(firstLine)?.[0] ?? ',';
+
+async function* readCsv(
+  blocks: AsyncIterable<Buffer>,
+  delimiter: string,
+): AsyncGenerator<PlantLine> {
   let header: string[] | undefined;
+  /** The number of columns, with those that a spreadsheet adds. */
+  let width = 0;
   let isHeaderQuoted = false;
   const options: Options<PlantLine, Values> = {
     bom: true,
+    delimiter,
     // If csv-parse detected the line break from the first line, a different one would end up in a tag.
     record_delimiter: ['\r\n', '\n'],
     relax_column_count: true,
     skip_empty_lines: true,
+    skip_records_with_empty_values: true,
     max_record_size: MAX_LINE_BYTES,
     cast: (value, { quoting }) => {
       if (header === undefined) isHeaderQuoted ||= quoting;
       return isLeftOut(value, quoting, isHeaderQuoted) ? null : value;
     },
     on_record: (values: Values, { lines, bytes }: InfoRecord): PlantLine | undefined => {
-      if (header === undefined) {
-        header = checkHeader(values.map((name) => name ?? ''));
-        return undefined;
+      if (header !== undefined) {
+        return lineOf(lines, bytes, () => plantOf(header!, width, values));
       }
-      return lineOf(lines, bytes, () => plantOf(header!, values));
+      // The line with which a file names its separator to Excel.
+      if (/^sep=/i.test(values[0] ?? '')) return undefined;
+      header = checkHeader(values, delimiter);
+      width = values.length;
+      return undefined;
     },
   };
   // The types do not know that records without columns may become anything.
@@ -121,7 +199,7 @@ async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine
     // Where a quote is missing, nobody can say where the next plant begins.
     throw new CommandError(
       `Line ${String(error['lines'])} is not CSV: a quote is missing in it or before it, or is not written twice. ` +
-        'A value with a comma, a quote or a line break must be like this: "Acer ""Crimson King"", red"',
+        'A value with a separator, a quote or a line break must be like this: "Acer ""Crimson King"", red"',
       { cause: error },
     );
   }
@@ -130,28 +208,36 @@ async function* readCsv(blocks: AsyncIterable<Buffer>): AsyncGenerator<PlantLine
 const COLUMNS: readonly string[] = PLANT_FIELDS;
 const OPTIONAL = COLUMNS.filter((column) => !REQUIRED_FIELDS.includes(column));
 
-/** An unknown column is refused: it may be a mistyped `tag`, and a plant that is stored without its tag stays so. */
-function checkHeader(header: string[]): string[] {
+/**
+ * An unknown column is refused: it may be a mistyped `tag`, and a plant that is stored without its tag stays so. A spreadsheet
+ * gives the header as many cells as its longest row has.
+ *
+ * @returns the names of the columns, without the empty ones at the end
+ */
+function checkHeader(found: Values, delimiter: string): string[] {
+  const names = found.map((name) => (name ?? '').trim().toLowerCase());
+  const header = names.slice(0, names.findLastIndex((name) => name !== '') + 1);
   const isKnown = header.every((name) => COLUMNS.includes(name));
   const isUnique = new Set(header).size === header.length;
   if (!isKnown || !isUnique || !REQUIRED_FIELDS.every((name) => header.includes(name))) {
-    throw noHeader(header);
+    throw noHeader(found.join(delimiter));
   }
   return header;
 }
 
-/** @param found the columns of the first line, if it can be read */
-function noHeader(found: readonly string[] = []): CommandError {
-  const shown = found.length === 0 ? '' : ` It is ${JSON.stringify(found.join(',').slice(0, 80))}.`;
+/** @param found the first line, if it can be read */
+function noHeader(found?: string): CommandError {
+  const shown = found === undefined ? '' : ` It is ${JSON.stringify(found.slice(0, 80))}.`;
   return new CommandError(
-    `The first line must be the header ${COLUMNS.join()} (in lower case, in any order, separated by commas; ` +
+    `The first line must be the header ${COLUMNS.join()} (in any order, separated by commas, semicolons or tabs; ` +
       `${OPTIONAL.join(' and ')} may be missing), or a plant as JSON.${shown}`,
   );
 }
 
 /** @throws ServiceError bodyInvalid */
-function plantOf(header: string[], values: Values): JsonValue {
-  if (values.length !== header.length) {
+function plantOf(header: string[], width: number, values: Values): JsonValue {
+  const isOfHeader = values.length >= header.length && values.length <= width;
+  if (!isOfHeader || values.slice(header.length).some((value) => value?.trim())) {
     throw invalid('The line has more or fewer values than the header.');
   }
   const valueOf = (column: string) => values[header.indexOf(column)];

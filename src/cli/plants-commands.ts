@@ -18,7 +18,7 @@ export function addPlantsCommands(
   program
     .command('load')
     .description(
-      `store all plants of a file in the database: CSV with the header ${PLANT_FIELDS.join()}, or NDJSON (a plant on each line); ` +
+      `store all plants of a file in the database: CSV with the header ${PLANT_FIELDS.join()}, or NDJSON (a plant on each line), also in gzip; ` +
         'the lines that are refused are written to standard output',
     )
     .argument('<file>', 'the file; - for standard input')

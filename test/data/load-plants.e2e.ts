@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { openTestDatabase } from '../setup/database/database.js';
@@ -28,7 +29,10 @@ const MANY = 30 * CHUNK;
 const MANY_PLANTS = `id,name\n${Array.from({ length: MANY }, (_, i) => `${i + 1},${'a'.repeat(50)}\n`).join('')}`;
 
 const EXPECTED_HEADER =
-  'The first line must be the header id,name,tag (in lower case, in any order, separated by commas; tag may be missing), or a plant as JSON.';
+  'The first line must be the header id,name,tag (in any order, separated by commas, semicolons or tabs; tag may be missing), or a plant as JSON.';
+
+const ONE_PER_LINE =
+  'JSON must have one plant per line. This command writes it so, with jq 1.7 or newer (older ones round long ids):';
 
 const CONVERT =
   'Save the file as UTF-8 (in Excel: "CSV UTF-8"), or convert it from its encoding, such as with: iconv -f';
@@ -123,6 +127,50 @@ describe('plants load', () => {
     ]);
   });
 
+  it.each([
+    ['semicolons', 'id;name;tag\n1;"a;b"; c,d\t\n2; e ;\n'],
+    ['tabs', '\uFEFFid\tname\ttag\r\n1\ta;b\t" c,d\t"\r\n2\t e \t\r\n'],
+    [
+      'a line for Excel that names the separator',
+      'sep=;\r\nid;name;tag\r\n1;"a;b"; c,d\t\r\n2; e ;\r\n',
+    ],
+    ['a header in any case, with blanks', ' ID , Name,TAG\t\n1,a;b," c,d\t"\n2, e ,\n'],
+    [
+      'rows and a header with empty cells',
+      ',,,\n \nid,name,tag,,\n1,a;b," c,d\t",,\n,,,,\n\n2, e ,,, \n"","",""\n2, e ,\n , ,\n',
+    ],
+    ['gzip of several members', [gzipSync('id,name,tag\n1,a;b,'), gzipSync('" c,d\t"\n2, e ,')]],
+    [
+      'gzip of NDJSON',
+      [gzipSync('\n{"id":1,"name":"a;b","tag":" c,d\\t"}\n{"id":2,"name":" e "}')],
+    ],
+  ])('reads %s, and every value as it is', async (_what, content) => {
+    const text = typeof content === 'string' ? content : Buffer.concat(content);
+    expect(await loadText(text)).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(await service.storedPlants()).toEqual([
+      { id: '1', name: 'a;b', tag: ' c,d\t' },
+      { id: '2', name: ' e ' },
+    ]);
+  });
+
+  it('stores a tag that may mean no tag as it is, and says how many there are', async () => {
+    const csv = 'id,name,tag\n1,a,NULL\n2,b,\\N\n3,c,na\n4,d,"NaN"\n5,NULL,\n6,f,NAN2\n1,a,NULL\n';
+    const { exitCode, stderr } = await loadText(csv);
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain(
+      '6 stored, 1 stored before, 0 refused.\n' +
+        'Plants with the text NULL, \\N, NA or NaN as their tag, which is stored as it is: 5.',
+    );
+    expect((await service.storedPlants()).map(({ tag }) => tag)).toEqual([
+      'NULL',
+      '\\N',
+      'na',
+      'NaN',
+      undefined,
+      'NAN2',
+    ]);
+  });
+
   it('reads a line break of one kind after a header with the other kind', async () => {
     expect(await loadText('id,name,tag\n1,a,b\r\n2,c,\r\n')).toMatchObject({ exitCode: 0 });
     expect(await service.storedPlants()).toEqual([
@@ -197,11 +245,20 @@ describe('plants load', () => {
     ]);
   });
 
-  it('counts empty lines, and those of a value', async () => {
-    const csv = '\uFEFF\r\nid,name\r\n\r\n01,"two\nlines"\r\n02,a\r\n"03","a\n\n\nb"\r\n04,\n';
-    const { stdout } = await loadText(csv);
+  it.each([
+    ['CSV', (csv: string) => csv],
+    ['CSV with semicolons, in gzip', (csv: string) => gzipSync(csv.replaceAll(',', ';'))],
+  ])('counts empty lines, and those of a value, in %s', async (_what, contentOf) => {
+    const csv =
+      '\uFEFF\r\n,\nid,name,\n,,\r\n01,"two\nlines",\r\n02,a\r\n"03","a\n\n\nb"\r\n04,,\n5,a,b\n';
+    const { stdout } = await loadText(contentOf(csv));
     const numbers = stdout.split('\n').map((text) => text.split(',')[0]);
-    expect(numbers).toEqual(['line', '5', '6', '10', '11', '']);
+    expect(numbers).toEqual(['line', '6', '7', '11', '12', '13', '']);
+  });
+
+  it('counts a million empty lines before NDJSON', async () => {
+    const { stdout } = await loadText(`${'\n'.repeat(1_000_000)}{"id":1}\n`);
+    expect(stdout).toContain('\n1000001,40005,');
   });
 
   it('says that the list of refused lines could not be written', async () => {
@@ -401,10 +458,18 @@ describe('plants load', () => {
 
   it.each<[string, string | Buffer, string]>([
     ['is of another kind', '<html>"a" b</html>\n', 'The first line must be'],
-    ['is an array', '[{"id":1,"name":"a"}]', 'The first line must be'],
-    ['has semicolons', 'id;name;tag\n1;a;b\n', `${EXPECTED_HEADER} It is "id;name;tag".`],
-    ['has an unknown column', 'id,name,Tag\n1,a,b\n', `${EXPECTED_HEADER} It is "id,name,Tag".`],
-    ['has a column without a name', 'id,name,\n1,a,b\n', `${EXPECTED_HEADER} It is "id,name,".`],
+    ['is an array', '[{"id":1,"name":"a"}]', `${ONE_PER_LINE} jq -c '.[]' FILE`],
+    ['is printed over many lines', '{\n "id":1,"name":"a"}', `${ONE_PER_LINE} jq -c . FILE`],
+    ['is a list over many lines', '{"plants":[\n{"id":1,"name":"a"}]}', ONE_PER_LINE],
+    ['has an unknown column', 'id;name;Tags\n1;a;b\n', `${EXPECTED_HEADER} It is "id;name;Tags".`],
+    ['has a column without a name', 'id,,name\n1,a,b\n', `${EXPECTED_HEADER} It is "id,,name".`],
+    [
+      'is a workbook',
+      'PK\x03\x04xl',
+      'The file is a ZIP archive or a workbook (.xlsx, .ods). Save',
+    ],
+    ['is packed by another program', latin1('(\xb5/\xfd\0\0'), 'The file is compressed with zstd.'],
+    ['is cut off in gzip', gzipSync('id,name\n1,a\n').subarray(0, 20), 'The gzip file is cut off.'],
     ['has a column twice', 'id,name,name\n1,a,b\n', 'The first line must be'],
     ['has no names', 'id,tag\n1,a\n', 'The first line must be'],
     ['has a quote before the header', '"\nid,name\n1,a\n', 'The first line must be'],
