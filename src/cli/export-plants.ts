@@ -10,20 +10,36 @@ import {
 } from '../database/postgres-errors.js';
 import { copyOut } from '../database/copy-out.js';
 import { ServiceError } from '../errors/service-error.js';
+import { PLANT_FIELDS, TEXT_FIELDS } from '../plants/dto/plant.js';
 import { CommandError } from './command-error.js';
 import { writeResult, type Streams } from './output.js';
+import type { Format } from './plant-format.js';
 import { formatNumber, showProgress } from './progress.js';
+
+/** `concat` leaves out what is NULL: a text that the plant lacks. */
+const JSON_LINE = `
+  concat('{"id":', id, ${TEXT_FIELDS.map((field) => `',"${field}":' || to_json(${field})::text`).join(', ')}, '}')`;
+
+/**
+ * The statement of each format. Its output is the file, to the last byte: Postgres itself writes ids and texts, so nothing of them
+ * can be lost on the way.
+ */
+const STATEMENTS: Readonly<Record<Format, string>> = {
+  /** See `isLeftOut` for a plant without a tag. */
+  csv: `COPY (SELECT ${PLANT_FIELDS.join()} FROM plants) TO STDOUT (FORMAT csv, HEADER)`,
+  /** For Postgres, CSV of one column whose values are never quoted: JSON has no control characters, because it escapes them. */
+  ndjson: `COPY (SELECT ${JSON_LINE} FROM plants) TO STDOUT (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')`,
+};
 
 /**
  * Writes all plants that are stored at the beginning.
  *
- * @param sql a statement `COPY plants TO STDOUT`, whose output is the file
  * @param path undefined for standard output
  * @throws CommandError when not all of them are written: standard output then has a part of them, and a file is as before
  */
 export async function exportPlants(
   config: DatabaseConfig,
-  sql: string,
+  format: Format,
   path: string | undefined,
   { stdout, stderr }: Streams,
   signal: AbortSignal,
@@ -34,7 +50,7 @@ export async function exportPlants(
     // A bar in the middle of the plants would be read by nobody.
     const isShown = path !== undefined || (stdout as { isTTY?: boolean }).isTTY !== true;
     using _progress = isShown ? showProgress(stderr, () => sizeOf(bytes)) : undefined;
-    return copyOut(config, sql, signal, async (chunk) => {
+    return copyOut(config, STATEMENTS[format], signal, async (chunk) => {
       await write(chunk);
       bytes += chunk.length;
     });

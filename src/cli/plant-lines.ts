@@ -11,7 +11,7 @@ import { parseInt64 } from '../http/int64.js';
 import { parseBody } from '../http/json-body.js';
 import { validate } from '../http/validate.js';
 import { NewPlant } from '../plants/dto/plant.js';
-import { PLANT_FIELDS, REQUIRED_FIELDS, TEXT_FIELDS } from '../plants/plant-fields.js';
+import { PLANT_FIELDS, isRequired, TEXT_FIELDS } from '../plants/dto/plant.js';
 import { CommandError } from './command-error.js';
 import { isLeftOut } from './plant-format.js';
 
@@ -206,7 +206,7 @@ async function* readCsv(
 }
 
 const COLUMNS: readonly string[] = PLANT_FIELDS;
-const OPTIONAL = COLUMNS.filter((column) => !REQUIRED_FIELDS.includes(column));
+const OPTIONAL = COLUMNS.filter((column) => !isRequired(column));
 
 /**
  * An unknown column is refused: it may be a mistyped `tag`, and a plant that is stored without its tag stays so. A spreadsheet
@@ -219,7 +219,7 @@ function checkHeader(found: Values, delimiter: string): string[] {
   const header = names.slice(0, names.findLastIndex((name) => name !== '') + 1);
   const isKnown = header.every((name) => COLUMNS.includes(name));
   const isUnique = new Set(header).size === header.length;
-  if (!isKnown || !isUnique || !REQUIRED_FIELDS.every((name) => header.includes(name))) {
+  if (!isKnown || !isUnique || !COLUMNS.filter(isRequired).every((name) => header.includes(name))) {
     throw noHeader(found.join(delimiter));
   }
   return header;
@@ -252,7 +252,7 @@ function plantOf(header: string[], width: number, values: Values): JsonValue {
   }
   const plant: { [field: string]: JsonValue } = { id };
   for (const field of TEXT_FIELDS) {
-    const value = valueOf(field) ?? (REQUIRED_FIELDS.includes(field) ? '' : undefined);
+    const value = valueOf(field) ?? (isRequired(field) ? '' : undefined);
     if (value !== undefined) plant[field] = value;
   }
   return plant;

@@ -2,10 +2,9 @@
 
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
-import { PLANT_FIELDS } from '../plants/plant-fields.js';
 import { interruptible } from './interruption.js';
 import type { Streams } from './output.js';
-import { FORMATS, formatOf } from './plant-format.js';
+import { FORMATS, formatOf, type Format } from './plant-format.js';
 
 /** The folder in which a command was called: `plant-store` itself works in the folder of the project. */
 const callerDirOf = (env = process.env): string => env['PLANT_STORE_CALLER_DIR'] || process.cwd();
@@ -18,7 +17,7 @@ export function addPlantsCommands(
   program
     .command('load')
     .description(
-      `store all plants of a file in the database: CSV with the header ${PLANT_FIELDS.join()}, or NDJSON (a plant on each line), also in gzip; ` +
+      'store all plants of a file in the database: CSV with a header, such as id,name, or NDJSON (a plant on each line), also in gzip; ' +
         'the lines that are refused are written to standard output',
     )
     .argument('<file>', 'the file; - for standard input')
@@ -40,16 +39,16 @@ export function addPlantsCommands(
       new Option(
         '--format <format>',
         'csv or ndjson (default: by the extension of the file; csv for standard output)',
-      ).choices(Object.keys(FORMATS)),
+      ).choices([...FORMATS]),
     )
-    .action(async (argument: string, options: { format?: keyof typeof FORMATS }) => {
+    .action(async (argument: string, options: { format?: Format }) => {
       const file = argument === '-' ? undefined : argument;
-      const sql = options.format === undefined ? formatOf(file) : FORMATS[options.format];
+      const format = options.format ?? formatOf(file);
       const path = file === undefined ? undefined : resolve(callerDirOf(env), file);
       const { withExistingDatabase } = await import('./database.js');
       const { exportPlants } = await import('./export-plants.js');
       await withExistingDatabase(streams, env, (config) =>
-        interruptible((signal) => exportPlants(config, sql, path, streams, signal)),
+        interruptible((signal) => exportPlants(config, format, path, streams, signal)),
       );
     });
 }

@@ -1,18 +1,23 @@
-import { Column, Entity, PrimaryColumn } from 'typeorm';
+// The table of plants.
 
-/** A stored plant. Rows are only inserted, never changed. */
-@Entity('plants')
-export class PlantEntity {
-  /** An int64 as decimal digits, as TypeORM reads bigint: a JavaScript number would round it. */
-  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'plants_pkey' })
-  id: string;
+import { EntitySchema, type EntitySchemaColumnOptions } from 'typeorm';
+import { isRequired, TEXT_FIELDS, type Plant } from './dto/plant.js';
 
-  @Column('text')
-  name: string;
+/** The row of a plant; rows are only inserted, never changed. The id is an int64 as decimal digits: a number would round it. */
+export type StoredPlant = { readonly id: string } & {
+  readonly [Field in keyof Plant]-?: string | null;
+};
 
-  @Column('text', { nullable: true })
-  tag: string | null;
+const columnOf = (field: string): EntitySchemaColumnOptions => ({
+  type: 'text',
+  nullable: !isRequired(field),
+});
 
-  @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
-  createdAt: Date;
-}
+export const PlantEntity = new EntitySchema<StoredPlant>({
+  name: 'plants',
+  columns: {
+    id: { type: 'bigint', primary: true, primaryKeyConstraintName: 'plants_pkey' },
+    ...Object.fromEntries(TEXT_FIELDS.map((field) => [field, columnOf(field)])),
+    createdAt: { name: 'created_at', type: 'timestamptz', default: () => 'now()' },
+  } as never,
+});

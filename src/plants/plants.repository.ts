@@ -3,8 +3,8 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { QueryResult } from 'pg';
 import { Repository } from 'typeorm';
 import { prepared, runStatement, type PreparedStatement } from '../database/run-statement.js';
-import type { NewPlant } from './dto/plant.js';
-import { PlantEntity } from './plant.entity.js';
+import { PLANT_FIELDS, type NewPlant } from './dto/plant.js';
+import { PlantEntity, type StoredPlant } from './plant.entity.js';
 
 /**
  * The first plant with an id wins, and RETURNING lists the inserted ids.
@@ -17,30 +17,37 @@ const KEEP_STORED = `
   ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE false
   RETURNING id`;
 
+const COLUMNS = PLANT_FIELDS.join(', ');
+
 const insertStatements: PreparedStatement[] = [];
 
 /** For one plant, or the plants of one shard: Citus sends rows in VALUES directly to their shard. */
 function insertValues(count: number): PreparedStatement {
   return (insertStatements[count] ??= prepared(`
-    INSERT INTO plants (id, name, tag)
-    VALUES ${Array.from({ length: count }, (_, i) => `($${3 * i + 1}, $${3 * i + 2}, $${3 * i + 3})`).join(', ')}
+    INSERT INTO plants (${COLUMNS})
+    VALUES ${Array.from({ length: count }, (_, row) => `(${parametersOf(row).join(', ')})`).join(', ')}
     ${KEEP_STORED}`));
+}
+
+/** The parameters of a row, whose rows have those of the fields one after the other. */
+function parametersOf(row: number): string[] {
+  return PLANT_FIELDS.map((_, i) => `$${row * PLANT_FIELDS.length + i + 1}`);
 }
 
 /** For any plants. Citus would first collect the rows of the SELECT on the coordinator. */
 const INSERT_MANY = prepared(`
-  INSERT INTO plants (id, name, tag)
-  SELECT id, name, tag FROM unnest($1::bigint[], $2::text[], $3::text[]) AS sent (id, name, tag)
+  INSERT INTO plants (${COLUMNS})
+  SELECT ${COLUMNS}
+  FROM unnest(${parametersOf(0)
+    .map((parameter, i) => `${parameter}::${PLANT_FIELDS[i] === 'id' ? 'bigint' : 'text'}[]`)
+    .join(', ')}) AS sent (${COLUMNS})
   ${KEEP_STORED}`);
 
-const SELECT = prepared('SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])');
-
-/** A plant as the database returns it, with the id as decimal digits. */
-export type StoredPlant = Pick<PlantEntity, 'id' | 'name' | 'tag'>;
+const SELECT = prepared(`SELECT ${COLUMNS} FROM plants WHERE id = ANY($1::bigint[])`);
 
 @Injectable()
 export class PlantsRepository {
-  constructor(@InjectRepository(PlantEntity) private readonly plants: Repository<PlantEntity>) {}
+  constructor(@InjectRepository(PlantEntity) private readonly plants: Repository<StoredPlant>) {}
 
   /**
    * Inserts the plants whose ids are free.
@@ -56,13 +63,12 @@ export class PlantsRepository {
     const { rows } = await (areInShard || plants.length === 1
       ? this.run<Pick<StoredPlant, 'id'>>(
           insertValues(plants.length),
-          sorted.flatMap(({ id, name, tag }) => [id, name, tag ?? null]),
+          sorted.flatMap((plant) => PLANT_FIELDS.map((field) => plant[field] ?? null)),
         )
-      : this.run<Pick<StoredPlant, 'id'>>(INSERT_MANY, [
-          sorted.map(({ id }) => id),
-          sorted.map(({ name }) => name),
-          sorted.map(({ tag }) => tag ?? null),
-        ]));
+      : this.run<Pick<StoredPlant, 'id'>>(
+          INSERT_MANY,
+          PLANT_FIELDS.map((field) => sorted.map((plant) => plant[field] ?? null)),
+        ));
     return rows.map(({ id }) => BigInt(id));
   }
 

@@ -7,8 +7,7 @@ import type { Client } from '../http/client.js';
 import { inSpan } from '../tracing/tracing.js';
 import { batchLimits, SHARDS } from './batch-limits.js';
 import { BatchMetrics } from './batch-metrics.js';
-import type { NewPlant, Plant } from './dto/plant.js';
-import { TEXT_FIELDS } from './plant-fields.js';
+import { TEXT_FIELDS, type NewPlant, type Plant } from './dto/plant.js';
 import { PlantsRepository } from './plants.repository.js';
 import { idTaken, storePlants, type Outcome } from './store-plants.js';
 
@@ -43,13 +42,13 @@ export class PlantsService {
    * @throws ServiceError idTaken when the id belongs to a different plant; databaseUnavailable, overloaded; ConnectionClosed
    */
   async create(plant: NewPlant, client: Client): Promise<Plant> {
-    const { id, name, tag } = plant;
+    const { id, ...texts } = plant;
     const outcome = await inSpan('store', {}, () =>
       this.batcher.add(plant, charactersOf(plant), client),
     );
     this.outcomes.inc({ outcome });
     if (outcome === 'refused') throw idTaken(id);
-    return tag === undefined ? { name } : { name, tag };
+    return texts;
   }
 }
 

@@ -2,8 +2,9 @@
 
 import { ErrorCode } from '../errors/error-codes.js';
 import { ServiceError } from '../errors/service-error.js';
-import type { NewPlant } from './dto/plant.js';
-import type { PlantsRepository, StoredPlant } from './plants.repository.js';
+import { TEXT_FIELDS, type NewPlant } from './dto/plant.js';
+import type { StoredPlant } from './plant.entity.js';
+import type { PlantsRepository } from './plants.repository.js';
 
 /** Repeated: the same plant was stored before. Refused: the id belongs to a different plant. */
 export type Outcome = 'created' | 'repeated' | 'refused';
@@ -44,7 +45,7 @@ export async function storePlants(
 }
 
 function isSamePlant(plant: NewPlant, other: NewPlant | StoredPlant): boolean {
-  return plant.name === other.name && (plant.tag ?? null) === (other.tag ?? null);
+  return TEXT_FIELDS.every((field) => (plant[field] ?? null) === (other[field] ?? null));
 }
 
 /** The error for a plant that is refused. */

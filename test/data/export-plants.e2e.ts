@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
+import { PLANT_FIELDS } from '../../src/plants/dto/plant.js';
 import { postPlant } from '../setup/http/post-plant.js';
 import { temporaryFolder, useResources } from '../setup/jest/resources.js';
 import { attempt, attemptProgram } from '../setup/process/attempts.js';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request, type Agent, type IncomingMessage } from 'node:http';
 import { UndocumentedError } from '../setup/http/documented.js';
 import { readDocumented } from '../setup/http/fetch-documented.js';
-import { TEXT_FIELDS } from '../../src/plants/plant-fields.js';
+import { TEXT_FIELDS } from '../../src/plants/dto/plant.js';
 import { UNDOCUMENTED, type Outcome, type Plant } from './history.js';
 
 /** Longer than any wait of the service, so that a response that takes longer is a fault. */

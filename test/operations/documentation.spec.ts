@@ -9,7 +9,7 @@ import {
   statusOf,
   type ErrorName,
 } from '../../src/errors/error-codes.js';
-import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
+import { PLANT_FIELDS } from '../../src/plants/dto/plant.js';
 import { runInProcess } from '../setup/service/cli.js';
 
 const textOf = (file: string) => readFileSync(file, 'utf8');

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { patientConfig } from '../setup/database/patient.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { poolOf } from '../../src/database/run-statement.js';
-import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
+import { PLANT_FIELDS } from '../../src/plants/dto/plant.js';
 import { holdClock } from '../setup/time/clock.js';
 import { endTimersAtOnce } from '../setup/time/service-timers.js';
 import { startService, type TestService } from '../setup/service/service.js';

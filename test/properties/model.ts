@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from '@jest/globals';
-import { PLANT_FIELDS } from '../../src/plants/plant-fields.js';
+import { PLANT_FIELDS } from '../../src/plants/dto/plant.js';
 import { verdictOn, type ExpectedPlant, type Verdict } from '../setup/model/contract-oracle.js';
 import type { RawResponse } from '../setup/http/raw-http.js';
 import type { TestService } from '../setup/service/service.js';

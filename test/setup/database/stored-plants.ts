@@ -1,4 +1,4 @@
-import { PLANT_FIELDS } from '../../../src/plants/plant-fields.js';
+import { PLANT_FIELDS } from '../../../src/plants/dto/plant.js';
 import { present, type OptionalField, type PlantTexts } from '../model/plant.js';
 
 /** A row of the table without its NULLs, with the id as Postgres prints it: a number of JavaScript is not exact enough. */

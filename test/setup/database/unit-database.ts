@@ -66,7 +66,7 @@ export class UnitDatabase {
    * @param config by default with one connection, so that statements run in the order in which they were sent
    */
   openWithSchema(
-    entities: (new () => object)[],
+    entities: NonNullable<PostgresDataSourceOptions['entities']>,
     config = patientConfig({ url: this.url, poolSize: 1 }),
   ): Promise<DataSource> {
     const options = databaseOptions(config);

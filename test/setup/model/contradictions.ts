@@ -1,7 +1,7 @@
 import type { StoredPlant } from '../database/stored-plants.js';
 import type { BuiltService } from '../service/built-service.js';
 import { outcomeOf, postJson } from '../http/post-plant.js';
-import { TEXT_FIELDS } from '../../../src/plants/plant-fields.js';
+import { TEXT_FIELDS } from '../../../src/plants/dto/plant.js';
 import type { PlantTexts } from './plant.js';
 
 /** A plant as it is sent. */

@@ -1,4 +1,4 @@
-import { TEXT_FIELDS } from '../../../src/plants/plant-fields.js';
+import { TEXT_FIELDS } from '../../../src/plants/dto/plant.js';
 
 /** The fields that a plant may lack. */
 export const OPTIONAL_FIELDS = TEXT_FIELDS.filter((field) => field !== 'name');
