@@ -47,6 +47,9 @@ export async function beginPlant(
   if (response?.status !== 100) throw new Error(`The response is ${response?.status}, not 100.`);
 }
 
+/** The bytes that a test wrote to a connection, as Latin-1, and how many responses it has read. */
+const exchanges = new WeakMap<Socket, { written: string; read: number }>();
+
 /**
  * Opens a connection for a test that sends its own bytes.
  *
@@ -58,22 +61,29 @@ export async function openConnection(
 ): Promise<Socket> {
   const socket = connect({ ...options, port, host: '127.0.0.1' });
   await once(socket, 'connect');
+  const exchange = { written: '', read: 0 };
+  exchanges.set(socket, exchange);
+  const write = socket.write.bind(socket);
+  socket.write = (bytes: string | Buffer) => {
+    exchange.written += Buffer.from(bytes).toString('latin1');
+    return write(bytes);
+  };
   return socket;
 }
 
 /**
  * Reads responses until the server closes the connection, or `count` of them are complete.
  *
- * @param request such as `GET /openapi.json`, if it is not POST /plants
- * @throws Error when a response is not as the OpenAPI document says
+ * @throws Error when a response is not as the OpenAPI document says of the request that was written
  */
-export async function readResponses(
-  socket: Socket,
-  count = Infinity,
-  request?: string,
-): Promise<RawResponse[]> {
+export async function readResponses(socket: Socket, count = Infinity): Promise<RawResponse[]> {
   const responses = await readUnchecked(socket, count);
-  for (const response of responses) await check(response, request);
+  const exchange = exchanges.get(socket)!;
+  const requests = exchange.written.match(/[A-Z]+ \S+(?= HTTP\/1\.[01]\r\n)/g) ?? [];
+  for (const response of responses) {
+    await check(response, requests[exchange.read]);
+    if (response.status >= 200) exchange.read++;
+  }
   return responses;
 }
 
@@ -89,7 +99,10 @@ export async function bodyOf(received: string, request: string): Promise<string>
   return response.body;
 }
 
-async function check({ status, headers, body }: RawResponse, request?: string): Promise<void> {
+async function check(
+  { status, headers, body }: RawResponse,
+  request: string | undefined,
+): Promise<void> {
   const header = (name: string) => headers[name.toLowerCase()] ?? null;
   const text = Buffer.from(body, 'latin1').toString();
   await expectDocumented({ status, header, body: text, ...(request && { request }) });
@@ -115,7 +128,7 @@ export async function sendRaw(port: number, bytes: string | Buffer): Promise<Raw
   const socket = await openConnection(port);
   try {
     socket.write(bytes);
-    const [response] = await readResponses(socket, 1, /^[A-Z]+ \S+/.exec(String(bytes))?.[0]);
+    const [response] = await readResponses(socket, 1);
     if (response === undefined) throw new Error('The connection was closed without a response.');
     return response;
   } finally {
