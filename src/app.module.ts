@@ -12,6 +12,7 @@ import { HealthModule } from './health/health.module.js';
 import { HttpModule } from './http/http.module.js';
 import { LoggingModule } from './logging/logging.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
+import { OperationGuard } from './openapi/operation.js';
 import { PlantsModule } from './plants/plants.module.js';
 
 @Module({})
@@ -30,8 +31,9 @@ export class AppModule {
         HealthModule,
       ],
       providers: [
-        // The guard runs before every route of a controller. The filter turns every error that a route, a guard or a
+        // The guards run before every route of a controller, in this order. The filter turns every error that a route, a guard or a
         // middleware throws into a response.
+        { provide: APP_GUARD, useClass: OperationGuard },
         { provide: APP_GUARD, useClass: BearerGuard },
         { provide: APP_FILTER, useClass: ErrorFilter },
         // Not in DatabaseModule: the commands import that module, too, and have no metrics.

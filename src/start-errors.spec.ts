@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { databaseError, inTypeOrm } from '../test/setup/database/database-errors.js';
-import { databaseUnavailable } from './errors/service-error.js';
+import { databaseUnavailable } from './errors/errors.js';
 import { explainStartError } from './start-errors.js';
 
 it.each([

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { ConfigError } from './config/config-error.js';
 import { describeDatabaseError, isDatabaseError } from './database/postgres-errors.js';
-import { ErrorCode } from './errors/error-codes.js';
+import { databaseUnavailable } from './errors/errors.js';
 import { ServiceError } from './errors/service-error.js';
 import { StartError } from './errors/start-error.js';
 
@@ -30,7 +30,7 @@ export function explainStartError(error: unknown): string {
     return `The address ${[address ?? hostname, port].filter(Boolean).join(':')} ${hint}.`;
   }
   // The message is for clients, and does not name the cause.
-  if (error instanceof ServiceError && error.code === ErrorCode.databaseUnavailable) {
+  if (error instanceof ServiceError && error.code === databaseUnavailable.code) {
     return `The database cannot be used: ${describeDatabaseError(error.cause)}.`;
   }
   return error.stack ?? error.message;

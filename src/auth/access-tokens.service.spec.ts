@@ -3,7 +3,7 @@ import { ScriptedPool, TIMEOUT_MS } from '../../test/setup/database/scripted-poo
 import { holdTimers } from '../../test/setup/time/held-timers.js';
 import { chainsSettled } from '../../test/setup/time/settled.js';
 import { UnitDatabase, type DataSource } from '../../test/setup/database/unit-database.js';
-import { ErrorCode } from '../errors/error-codes.js';
+import { databaseUnavailable } from '../errors/errors.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken, hashAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';
@@ -239,6 +239,6 @@ describe('access tokens, while the database does not respond', () => {
     jest.advanceTimersByTime(TIMEOUT_MS);
     await chainsSettled();
     end.resolve(undefined);
-    expect(errors).toMatchObject(Array(4).fill({ code: ErrorCode.databaseUnavailable }));
+    expect(errors).toMatchObject(Array(4).fill({ code: databaseUnavailable.code }));
   });
 });

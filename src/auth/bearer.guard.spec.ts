@@ -2,12 +2,17 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { startGuarded, type Guarded } from '../../test/tokens/guarded.js';
 import { METRICS_SETTING, METRICS_TOKEN } from '../../test/setup/service/metrics.js';
 import { untilSettled } from '../../test/setup/time/settled.js';
-import { ErrorCode } from '../errors/error-codes.js';
+import {
+  issuerUnavailable,
+  tokenInvalid,
+  tokenMissing,
+  tooManyAttempts,
+} from '../errors/errors.js';
 import { ForMetricsToken } from './metrics-token.decorator.js';
 import { Public } from './public.decorator.js';
 
-const INVALID = { code: ErrorCode.tokenInvalid };
-const MISSING = { code: ErrorCode.tokenMissing };
+const INVALID = { code: tokenInvalid.code };
+const MISSING = { code: tokenMissing.code };
 const GARDENER = expect.objectContaining({ name: 'gardener' });
 
 let guarded: Guarded;
@@ -100,7 +105,7 @@ describe('a request to a route that is not public', () => {
   it('gets the error of a lookup that failed', async () => {
     guarded.issuer.setDown(true);
     expect(await guarded.callerOf(`Bearer ${guarded.token}`)).toMatchObject({
-      code: ErrorCode.issuerUnavailable,
+      code: issuerUnavailable.code,
     });
     guarded.issuer.setDown(false);
   });
@@ -123,7 +128,7 @@ describe('wrong tokens', () => {
       );
     }
     const third = await guarded.callerOf(`Bearer ${text}`, from('192.0.2.1'));
-    expect(third).toMatchObject({ code: ErrorCode.tooManyAttempts });
+    expect(third).toMatchObject({ code: tooManyAttempts.code });
     expect(await guarded.callerOf(`Bearer ${text}`, from('192.0.2.2'))).toMatchObject(INVALID);
   });
 

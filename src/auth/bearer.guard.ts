@@ -4,8 +4,8 @@ import { Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import type { Request } from 'express';
 import { CONFIG, type Config } from '../config/config.js';
-import { ErrorCode } from '../errors/error-codes.js';
-import { ServiceError, tokenInvalid, tokenMissing } from '../errors/service-error.js';
+import { tokenInvalid, tokenMissing } from '../errors/errors.js';
+import { ServiceError } from '../errors/service-error.js';
 import { hashAccessToken } from './access-token.js';
 import type { Caller } from './caller.js';
 import { ForMetricsToken } from './metrics-token.decorator.js';
@@ -61,7 +61,7 @@ export class BearerGuard extends AuthGuard('bearer') {
     context: ExecutionContext,
   ): User {
     const request = requestOf(context);
-    const isInvalid = error instanceof ServiceError && error.code === ErrorCode.tokenInvalid;
+    const isInvalid = error instanceof ServiceError && error.code === tokenInvalid.code;
     if (error && !isInvalid) throw error as Error;
     if (!caller) {
       // Passport itself refuses only a token with a space in it.

@@ -4,7 +4,7 @@ import { holdClock } from '../../test/setup/time/clock.js';
 import { startIssuer, type Issuer } from '../../test/setup/http/issuer.js';
 import { holdTimers } from '../../test/setup/time/held-timers.js';
 import { until } from '../../test/setup/time/until.js';
-import { ErrorCode } from '../errors/error-codes.js';
+import { issuerUnavailable, overloaded } from '../errors/errors.js';
 import { IssuerKeys } from './issuer-keys.js';
 
 const METADATA = '/.well-known/openid-configuration';
@@ -12,7 +12,7 @@ const KEYS = '/keys';
 const MAX_AGE_MS = 5 * 60_000;
 const HOUR_MS = 3_600_000;
 
-const UNAVAILABLE = { code: ErrorCode.issuerUnavailable };
+const UNAVAILABLE = { code: issuerUnavailable.code };
 const because = (message: unknown) => ({ ...UNAVAILABLE, cause: { message } });
 
 describe('the keys of an issuer', () => {
@@ -245,7 +245,7 @@ describe('the keys of an issuer', () => {
   it('are not waited for by more than a thousand tokens before they are known, either', async () => {
     const release = issuer.hold();
     const waiting = Array.from({ length: 1000 }, async () => findKey());
-    await expect(findKey()).rejects.toMatchObject({ code: ErrorCode.overloaded });
+    await expect(findKey()).rejects.toMatchObject({ code: overloaded.code });
     release();
     expect((await Promise.all(waiting))[999]).toMatchObject(KEY);
   });
@@ -255,7 +255,7 @@ describe('the keys of an issuer', () => {
     await advance(1000);
     const release = issuer.hold();
     const waiting = Array.from({ length: 1000 }, async () => findUnknown());
-    await expect(findUnknown()).rejects.toMatchObject({ code: ErrorCode.overloaded });
+    await expect(findUnknown()).rejects.toMatchObject({ code: overloaded.code });
     expect(await findKey()).toMatchObject(KEY);
     release();
     const reasons = await Promise.allSettled(waiting);

@@ -11,12 +11,8 @@ import {
   type JWTVerifyGetKey,
 } from 'jose';
 import { isIssuerUrl } from '../config/parsers.js';
-import {
-  issuerMisconfigured,
-  issuerUnavailable,
-  overloaded,
-  ServiceError,
-} from '../errors/service-error.js';
+import { issuerMisconfigured, issuerUnavailable, overloaded } from '../errors/errors.js';
+import { ServiceError } from '../errors/service-error.js';
 
 /** The shortest time between two attempts to fetch the keys, whatever tokens arrive and whether it responds or not. */
 const COOLDOWN_MS = 1000;

@@ -12,7 +12,7 @@ import {
 } from '@jest/globals';
 import { AUDIENCE, startIssuer, type Issuer } from '../../test/setup/http/issuer.js';
 import { holdTime } from '../../test/setup/time/held-timers.js';
-import { ErrorCode } from '../errors/error-codes.js';
+import { issuerUnavailable } from '../errors/errors.js';
 import { JwtVerifier } from './jwt-verifier.js';
 
 /** Seconds since 1970, as in a token. */
@@ -241,7 +241,7 @@ describe('a token of an identity provider', () => {
   it('is not checked while the keys are needed and cannot be fetched', async () => {
     issuer.setDown(true);
     const caller = verifier.verify(await issuer.sign());
-    await expect(caller).rejects.toMatchObject({ code: ErrorCode.issuerUnavailable });
+    await expect(caller).rejects.toMatchObject({ code: issuerUnavailable.code });
     issuer.setDown(false);
   });
 

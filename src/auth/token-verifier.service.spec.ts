@@ -6,8 +6,7 @@ import { holdClock } from '../../test/setup/time/clock.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { until } from '../../test/setup/time/until.js';
 import { openVerifier, type TestVerifier } from '../../test/tokens/token-verifier.js';
-import { ErrorCode } from '../errors/error-codes.js';
-import { tokenInvalid } from '../errors/service-error.js';
+import { overloaded, tokenInvalid, tooManyAttempts } from '../errors/errors.js';
 import { AccessTokenEntity } from './access-token.entity.js';
 import { generateAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';
@@ -16,8 +15,8 @@ const ADDRESS = '192.0.2.1';
 const HOUR_MS = 3_600_000;
 const POOL_SIZE = 4;
 
-const OVERLOADED = { status: 'rejected', reason: { code: ErrorCode.overloaded } };
-const INVALID = { code: ErrorCode.tokenInvalid };
+const OVERLOADED = { status: 'rejected', reason: { code: overloaded.code } };
+const INVALID = { code: tokenInvalid.code };
 const VALID = { status: 'fulfilled', value: { name: 'shed' } };
 
 describe('the verifier of tokens', () => {
@@ -224,11 +223,7 @@ describe('the verifier of tokens', () => {
     for (const text of [wrong, 'malformed'])
       await expect(verify(text)).rejects.toMatchObject(INVALID);
     open({ AUTH_FAILURES_PER_MINUTE: '2' });
-    for (const code of [
-      ErrorCode.tokenInvalid,
-      ErrorCode.tokenInvalid,
-      ErrorCode.tooManyAttempts,
-    ]) {
+    for (const code of [tokenInvalid.code, tokenInvalid.code, tooManyAttempts.code]) {
       expect(opened.verifier.countInvalid(ADDRESS, tokenInvalid())).toMatchObject({ code });
     }
     await verify(token);

@@ -4,12 +4,8 @@ import type { Logger } from 'pino';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { CONFIG, type Config } from '../config/config.js';
 import { Batcher } from '../database/batcher.js';
-import {
-  reasonOf,
-  tokenInvalid,
-  tooManyAttempts,
-  type ServiceError,
-} from '../errors/service-error.js';
+import { tokenInvalid, tooManyAttempts } from '../errors/errors.js';
+import { type ServiceError, reasonOf } from '../errors/service-error.js';
 import { PINO_LOGGER } from '../logging/logging.module.js';
 import { isWellFormedAccessToken } from './access-token.js';
 import { AccessTokensService } from './access-tokens.service.js';

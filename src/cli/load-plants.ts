@@ -9,12 +9,12 @@ import { databaseOptions } from '../database/database-options.js';
 import { describeDatabaseError, isDatabaseError } from '../database/postgres-errors.js';
 import { addressOf } from '../database/prepare-database.js';
 import { withDataSource } from '../database/with-data-source.js';
-import { ErrorCode } from '../errors/error-codes.js';
+import { idTaken, internal } from '../errors/errors.js';
 import { ServiceError } from '../errors/service-error.js';
-import type { NewPlant } from '../plants/dto/plant.js';
+import { isRequired, TEXT_FIELDS, type NewPlant } from '../plants/dto/plant.js';
 import { PlantEntity } from '../plants/plant.entity.js';
 import { PlantsRepository } from '../plants/plants.repository.js';
-import { idTaken, storePlants, type Outcome } from '../plants/store-plants.js';
+import { storePlants, type Outcome } from '../plants/store-plants.js';
 import { CommandError } from './command-error.js';
 import { writeResult, type Streams } from './output.js';
 import { readPlantLines, type PlantLine } from './plant-lines.js';
@@ -26,6 +26,8 @@ const CHUNK_BYTES = 2 ** 20;
 
 /** A thousand plants take longer than those of a request. */
 const STATEMENT_TIMEOUT_MS = 30_000;
+
+const OPTIONAL_FIELDS = TEXT_FIELDS.filter((field) => !isRequired(field));
 
 /** What databases and programs write for no value. */
 const NO_VALUE = /^(?:NULL|\\N|NA|NaN)$/i;
@@ -51,7 +53,7 @@ export async function loadPlants(
   const { input, share } = file === '-' ? { input: stdin, share: undefined } : await openFile(path);
   stderr.write(`Loading ${path} into the database at ${addressOf(config)}.\n`);
   const counts = { created: 0, repeated: 0, refused: 0 };
-  let doubtfulTags = 0;
+  let doubtful = 0;
   /** The last line of the last chunk that is stored. */
   let lastLine = 0;
   const summary = () =>
@@ -73,7 +75,7 @@ export async function loadPlants(
       else if (outcome === 'refused') await refuse(line, idTaken(line.plant!.id));
       else {
         counts[outcome]++;
-        if (NO_VALUE.test(line.plant!.tag ?? '')) doubtfulTags++;
+        if (OPTIONAL_FIELDS.some((field) => NO_VALUE.test(line.plant![field] ?? ''))) doubtful++;
       }
     }
     lastLine = chunk.at(-1)!.line;
@@ -109,10 +111,10 @@ export async function loadPlants(
     input.destroy();
   }
   stderr.write(lastLine === 0 ? `${path} contains no plants.\n` : `${summary()}.\n`);
-  if (doubtfulTags > 0) {
+  if (doubtful > 0) {
     stderr.write(
-      `Plants with the text NULL, \\N, NA or NaN as their tag, which is stored as it is: ${formatNumber(doubtfulTags)}. ` +
-        'If it means no tag, delete these plants with SQL, and load them with an empty tag.\n',
+      `Plants with the text NULL, \\N, NA or NaN as their ${OPTIONAL_FIELDS.join(' or ')}, which is stored as it is: ${formatNumber(doubtful)}. ` +
+        'If it means no value, delete these plants with SQL, and load them with an empty one.\n',
     );
   }
   // Its message is the list on standard output.
@@ -167,7 +169,7 @@ async function storeEach(
     if (!isDatabaseError(error)) throw error;
     if (plants.length === 1) {
       const message = `The database refused this plant: ${describeDatabaseError(error)}.`;
-      return [new ServiceError(ErrorCode.internal, message, { cause: error })];
+      return [new ServiceError(internal, message, { cause: error })];
     }
   }
   const outcomes: (Outcome | ServiceError)[] = [];

@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { CsvError, parse, type InfoRecord, type Options } from 'csv-parse';
-import { ErrorCode } from '../errors/error-codes.js';
+import { bodyInvalid } from '../errors/errors.js';
 import { ServiceError } from '../errors/service-error.js';
 import type { JsonValue } from '../http/exact-json.js';
 import { parseInt64 } from '../http/int64.js';
@@ -258,7 +258,7 @@ function plantOf(header: string[], width: number, values: Values): JsonValue {
   return plant;
 }
 
-const invalid = (message: string) => new ServiceError(ErrorCode.bodyInvalid, message);
+const invalid = (message: string) => bodyInvalid(message);
 
 /**
  * Without the check for UTF-8, names in another encoding would be stored with replacement characters.

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { controlledBatcher } from '../../test/database/controlled-batcher.js';
 import { holdClock } from '../../test/setup/time/clock.js';
-import { ErrorCode } from '../errors/error-codes.js';
-import { RowsUnavailableError, ServiceError } from '../errors/service-error.js';
+import { RowsUnavailableError, databaseUnavailable } from '../errors/errors.js';
+import { ServiceError } from '../errors/service-error.js';
 
-const AWAY = new ServiceError(ErrorCode.databaseUnavailable, 'away');
+const AWAY = new ServiceError(databaseUnavailable, 'away');
 
 describe('a batch that fails because of one of its items', () => {
   const advance = holdClock();

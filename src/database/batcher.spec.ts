@@ -2,10 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { holdClock } from '../../test/setup/time/clock.js';
 import { controlledBatcher } from '../../test/database/controlled-batcher.js';
 import { settled } from '../../test/setup/time/settled.js';
-import { ErrorCode } from '../errors/error-codes.js';
+import { overloaded } from '../errors/errors.js';
 import { ConnectionClosed } from '../errors/service-error.js';
 
-const OVERLOADED: unknown = expect.objectContaining({ code: ErrorCode.overloaded });
+const OVERLOADED: unknown = expect.objectContaining({ code: overloaded.code });
 const CLOSED: unknown = expect.any(ConnectionClosed);
 
 const HOUR_MS = 3_600_000;

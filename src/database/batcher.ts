@@ -1,11 +1,7 @@
 // Combines work that arrives at the same time into batches: a group commit in the application.
 
-import {
-  ConnectionClosed,
-  overloaded,
-  RowsUnavailableError,
-  ServiceError,
-} from '../errors/service-error.js';
+import { RowsUnavailableError, overloaded } from '../errors/errors.js';
+import { ServiceError, ConnectionClosed } from '../errors/service-error.js';
 import type { Client } from '../http/client.js';
 
 export interface BatchLimits<Item> {

@@ -7,7 +7,7 @@ import {
   inTypeOrm,
   systemError,
 } from '../../test/setup/database/database-errors.js';
-import { ErrorCode } from '../errors/error-codes.js';
+import { databaseUnavailable } from '../errors/errors.js';
 import { ServiceError } from '../errors/service-error.js';
 import { StartError } from '../errors/start-error.js';
 import {
@@ -92,7 +92,7 @@ describe('an error that does not come from the server', () => {
     7,
     new TypeError('x is undefined'),
     new StartError('a mistake of the operator'),
-    new ServiceError(ErrorCode.databaseUnavailable, 'reported already'),
+    new ServiceError(databaseUnavailable, 'reported already'),
   ])('but from this program is none of the database: %p', (error) => {
     expect(kindsOf(error)).toEqual([]);
   });

@@ -3,8 +3,7 @@ import type { PoolClient } from 'pg';
 import { ScriptedPool, TIMEOUT_MS } from '../../test/setup/database/scripted-pool.js';
 import { holdTimers } from '../../test/setup/time/held-timers.js';
 import { settled } from '../../test/setup/time/settled.js';
-import { ErrorCode } from '../errors/error-codes.js';
-import { RowsUnavailableError } from '../errors/service-error.js';
+import { RowsUnavailableError, databaseUnavailable } from '../errors/errors.js';
 import { inTransaction, poolOf, prepared, runStatement } from './run-statement.js';
 
 const pool = new ScriptedPool();
@@ -14,7 +13,7 @@ const fail = (code: string) => ({ error: { code } });
 const failAlways = (code: string) => (pool.server.statements.length < 10 ? fail(code) : {});
 
 const unavailable = (cause: object) => ({
-  code: ErrorCode.databaseUnavailable,
+  code: databaseUnavailable.code,
   message:
     'The database cannot be reached or does not respond in time. Send the request again in a moment.',
   cause: expect.objectContaining(cause),

@@ -5,11 +5,8 @@ import { SpanKind } from '@opentelemetry/api';
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
-import {
-  databaseUnavailable,
-  RowsUnavailableError,
-  ServiceError,
-} from '../errors/service-error.js';
+import { RowsUnavailableError, databaseUnavailable } from '../errors/errors.js';
+import { ServiceError } from '../errors/service-error.js';
 import { inSpan } from '../tracing/tracing.js';
 import {
   isOfStatement,

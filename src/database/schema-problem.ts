@@ -1,7 +1,7 @@
 // Tells why the database, although it can be reached, does not let the service do its work.
 
 import type { DataSource } from 'typeorm';
-import { ErrorCode } from '../errors/error-codes.js';
+import { databaseUnavailable } from '../errors/errors.js';
 import { ServiceError } from '../errors/service-error.js';
 import { StartError } from '../errors/start-error.js';
 import { describeDatabaseError, isMisconfigured, isTableMissing } from './postgres-errors.js';
@@ -71,7 +71,7 @@ export async function schemaProblem(
 function problemOf({ isReadOnly, isCurrent, forbidden }: SchemaRow): string | undefined {
   if (isReadOnly) {
     throw new ServiceError(
-      ErrorCode.databaseUnavailable,
+      databaseUnavailable,
       'The database is read-only, as a standby or a former primary is after a failover.',
     );
   }

@@ -2,7 +2,7 @@
 
 import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
-import { databaseUnavailable } from '../errors/service-error.js';
+import { databaseUnavailable } from '../errors/errors.js';
 
 /**
  * Runs `work` with connections of its own.

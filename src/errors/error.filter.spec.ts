@@ -4,10 +4,10 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import type { Response } from 'express';
 import { requestBytes, startReceiver } from '../../test/setup/http/receiver.js';
 import { useResources } from '../../test/setup/jest/resources.js';
-import { ErrorCode } from './error-codes.js';
+import { badRequest, internal, overloaded } from './errors.js';
+import { ConnectionClosed } from './service-error.js';
 import { ErrorFilter, toServiceError } from './error.filter.js';
 import { sentError } from './send-error.js';
-import { ConnectionClosed, overloaded } from './service-error.js';
 
 /** An error as the package http-errors makes it, which Express uses. */
 const errorOfExpress = (properties: object) => Object.assign(new Error('secret'), properties);
@@ -47,7 +47,7 @@ describe('the error that a client gets for anything that was thrown', () => {
     ['an error of Express with 499', errorOfExpress({ expose: true, status: 499 })],
   ])('is 40000 for %s, without its message', (_kind, thrown) => {
     const { code, message } = toServiceError(thrown);
-    expect(code).toBe(ErrorCode.badRequest);
+    expect(code).toBe(badRequest.code);
     expect(message).toBe('The request could not be understood.');
   });
 
@@ -66,7 +66,7 @@ describe('the error that a client gets for anything that was thrown', () => {
     ['undefined', undefined],
   ])('is 50000 for %s, without its message', (_kind, thrown) => {
     const { code, message } = toServiceError(thrown);
-    expect(code).toBe(ErrorCode.internal);
+    expect(code).toBe(internal.code);
     expect(message).not.toContain('secret');
   });
 });

@@ -2,9 +2,9 @@
 
 import { Catch, HttpException, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { ErrorCode } from './error-codes.js';
+import { badRequest, internal } from './errors.js';
+import { ServiceError, ConnectionClosed } from './service-error.js';
 import { sendError } from './send-error.js';
-import { ConnectionClosed, internal, ServiceError } from './service-error.js';
 
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
@@ -19,7 +19,7 @@ export class ErrorFilter implements ExceptionFilter {
 export function toServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
   return isClientError(thrown)
-    ? new ServiceError(ErrorCode.badRequest, 'The request could not be understood.')
+    ? badRequest('The request could not be understood.')
     : internal(thrown);
 }
 

@@ -5,7 +5,7 @@ import { expect, it } from '@jest/globals';
 import { openServer } from '../../test/setup/http/open-server.js';
 import { useResources } from '../../test/setup/jest/resources.js';
 import { sendError, sentError } from './send-error.js';
-import { internal } from './service-error.js';
+import { internal } from './errors.js';
 
 const resources = useResources();
 

@@ -1,27 +1,8 @@
 // The one place that sends an Error as a response.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ErrorCode, statusOf } from './error-codes.js';
+import { ServiceError } from './service-error.js';
 import type { ErrorDto } from './error.dto.js';
-import type { ServiceError } from './service-error.js';
-
-type Headers = Readonly<Record<string, string>>;
-
-const RETRY_IN_A_SECOND: Headers = { 'Retry-After': '1' };
-const CLOSE: Headers = { Connection: 'close' };
-
-const HEADERS_OF: { readonly [Code in ErrorCode]?: Headers } = {
-  // RFC 6750 section 3: no error attribute when the request carried no token at all.
-  [ErrorCode.tokenMissing]: { 'WWW-Authenticate': 'Bearer realm="plant-store"' },
-  [ErrorCode.tokenInvalid]: {
-    'WWW-Authenticate': 'Bearer realm="plant-store", error="invalid_token"',
-  },
-  [ErrorCode.databaseUnavailable]: RETRY_IN_A_SECOND,
-  [ErrorCode.issuerUnavailable]: RETRY_IN_A_SECOND,
-  [ErrorCode.overloaded]: RETRY_IN_A_SECOND,
-  [ErrorCode.requestTimeout]: CLOSE,
-  [ErrorCode.shuttingDown]: CLOSE,
-};
 
 const sentErrors = new WeakMap<ServerResponse, ServiceError>();
 
@@ -64,11 +45,11 @@ function writeError(response: ServerResponse, error: ServiceError): boolean {
     return false;
   }
   sentErrors.set(response, error);
-  for (const [name, value] of Object.entries({ ...HEADERS_OF[error.code], ...error.headers })) {
+  for (const [name, value] of Object.entries(error.headers)) {
     response.setHeader(name, value);
   }
   const body = bodyOf(error);
-  response.statusCode = statusOf(error.code);
+  response.statusCode = error.status;
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
   response.setHeader('Content-Length', Buffer.byteLength(body));
   // Node leaves it out in the response to HEAD.

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { CONFIG, type Config } from '../config/config.js';
 import { schemaProblem, type NeededPrivilege } from '../database/schema-problem.js';
-import { ErrorCode } from '../errors/error-codes.js';
+import { databaseUnavailable } from '../errors/errors.js';
 import { ServiceError } from '../errors/service-error.js';
 import { LifecycleService } from '../http/lifecycle.service.js';
 
@@ -57,6 +57,6 @@ export class ReadinessService {
       this.unavailableSince ??= now;
       if (now - this.unavailableSince >= this.config.http.readinessTolerance) throw error;
     }
-    if (problem !== undefined) throw new ServiceError(ErrorCode.databaseUnavailable, problem);
+    if (problem !== undefined) throw new ServiceError(databaseUnavailable, problem);
   }
 }

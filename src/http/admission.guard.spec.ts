@@ -11,7 +11,7 @@ import {
 } from '../../test/setup/http/receiver.js';
 import { readConfig } from '../config/config.js';
 import { ConfigModule } from '../config/config.module.js';
-import { ErrorCode } from '../errors/error-codes.js';
+import { overloaded } from '../errors/errors.js';
 import { ConnectionClosed } from '../errors/service-error.js';
 import { createLogger } from '../logging/logger.js';
 import { LoggingModule } from '../logging/logging.module.js';
@@ -48,7 +48,7 @@ describe('the limit of requests in flight', () => {
     expect(admit(await send())).toBe(true);
     expect(admit(await send())).toBe(true);
     const third = await send();
-    expect(() => admit(third)).toThrow(expect.objectContaining({ code: ErrorCode.overloaded }));
+    expect(() => admit(third)).toThrow(expect.objectContaining({ code: overloaded.code }));
   });
 
   it('admits another request when one has its response', async () => {

@@ -4,7 +4,8 @@ import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@ne
 import type { Response } from 'express';
 import { Gauge, Registry } from 'prom-client';
 import { CONFIG, type Config } from '../config/config.js';
-import { ConnectionClosed, overloaded } from '../errors/service-error.js';
+import { overloaded } from '../errors/errors.js';
+import { ConnectionClosed } from '../errors/service-error.js';
 import { whenClosed } from './when-closed.js';
 
 /** Not in the guard, because Nest creates a guard for each module that uses it. */

@@ -5,7 +5,7 @@ import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Application, type NextFunction, type Request, type Response } from 'express';
 import type { Config } from '../config/config.js';
-import { ErrorCode } from '../errors/error-codes.js';
+import { methodNotAllowed, pathNotFound } from '../errors/errors.js';
 import { ServiceError } from '../errors/service-error.js';
 import { expressPrototypes } from './express-prototypes.js';
 import { BODY_LIMIT_SETTING } from './read-body.js';
@@ -63,8 +63,6 @@ export class HttpAdapter extends ExpressAdapter {
   }
 }
 
-const LIST = new Intl.ListFormat('en-GB');
-
 type Router = Application['router'];
 
 /** A layer of the router, with a method that Express's types lack. */
@@ -78,18 +76,7 @@ function unmatchedRoute(router: Router, method: string, path: string): ServiceEr
     // Express serves HEAD with the route of GET.
     .flatMap((known) => (known === 'GET' ? ['GET', 'HEAD'] : [known]));
   const distinct = [...new Set(methods)];
-  const allowed = distinct.join(', ');
-  return allowed === ''
-    ? new ServiceError(
-        ErrorCode.pathNotFound,
-        'There is nothing at this path; /docs describes the service.',
-      )
-    : new ServiceError(
-        ErrorCode.methodNotAllowed,
-        `${path} does not support ${method}, only ${LIST.format(distinct)}.`,
-        // RFC 9110 section 15.5.6.
-        { headers: { Allow: allowed } },
-      );
+  return distinct.length === 0 ? pathNotFound() : methodNotAllowed(path, method, distinct);
 }
 
 function strictExpress(config: Config['http']): Application {

@@ -10,7 +10,13 @@ import {
   type Exchange,
   type Receiver,
 } from '../../test/setup/http/receiver.js';
-import { ErrorCode } from '../errors/error-codes.js';
+import {
+  bodyInvalid,
+  bodyMissing,
+  bodyTooLarge,
+  malformedJson,
+  unsupportedMediaType,
+} from '../errors/errors.js';
 import { ServiceError } from '../errors/service-error.js';
 import { JsonBody, parseBody } from './json-body.js';
 import { BODY_LIMIT_SETTING } from './read-body.js';
@@ -36,7 +42,7 @@ function parameterOf({ request, response }: Exchange): object | Promise<object> 
 }
 
 const MISSING = {
-  code: ErrorCode.bodyMissing,
+  code: bodyMissing.code,
   message: 'The body is missing. Send JSON, as /docs shows it.',
 };
 const JSON_TYPE = 'Content-Type: application/json';
@@ -93,15 +99,15 @@ describe('the body of a request, as the parameter of a handler', () => {
     ['of another type and missing', ['Content-Type: text/plain'], ''],
   ])('is refused for its media type %s', async (_kind, lines, body) => {
     expect(await refusalOf(await send(lines, body))).toMatchObject({
-      code: ErrorCode.unsupportedMediaType,
+      code: unsupportedMediaType.code,
     });
   });
 
   it.each([
-    ['larger than the limit', '{"id":1}'.padEnd(31), ErrorCode.bodyTooLarge],
-    ['larger than the limit and not JSON', '{'.padEnd(31), ErrorCode.bodyTooLarge],
-    ['not JSON', '{"id":1', ErrorCode.malformedJson],
-    ['JSON and no DTO', '{"id":"1"}', ErrorCode.bodyInvalid],
+    ['larger than the limit', '{"id":1}'.padEnd(31), bodyTooLarge.code],
+    ['larger than the limit and not JSON', '{'.padEnd(31), bodyTooLarge.code],
+    ['not JSON', '{"id":1', malformedJson.code],
+    ['JSON and no DTO', '{"id":"1"}', bodyInvalid.code],
   ])('is refused when it is %s', async (_kind, body, code) => {
     expect(await refusalOf(await sendJson(body))).toMatchObject({ code });
   });
@@ -111,7 +117,7 @@ describe('parseBody', () => {
   const parse = (body: string | number[]) => parseBody(Buffer.from(body as string));
   const malformed = (reason: string) =>
     expect.objectContaining({
-      code: ErrorCode.malformedJson,
+      code: malformedJson.code,
       message: `The body cannot be read as JSON: ${reason}.`,
     });
 

@@ -3,8 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createParamDecorator, type ExecutionContext, type Type } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { ErrorCode } from '../errors/error-codes.js';
-import { ServiceError } from '../errors/service-error.js';
+import { bodyMissing, malformedJson } from '../errors/errors.js';
 import { inSpan } from '../tracing/tracing.js';
 import { JsonError, parseExactJson, type JsonValue } from './exact-json.js';
 import { checkMediaType } from './media-type.js';
@@ -51,15 +50,4 @@ export function parseBody(body: Buffer): JsonValue {
   } catch (error) {
     throw error instanceof JsonError ? malformedJson(error.message) : error;
   }
-}
-
-function bodyMissing(): ServiceError {
-  return new ServiceError(
-    ErrorCode.bodyMissing,
-    'The body is missing. Send JSON, as /docs shows it.',
-  );
-}
-
-function malformedJson(reason: string): ServiceError {
-  return new ServiceError(ErrorCode.malformedJson, `The body cannot be read as JSON: ${reason}.`);
 }

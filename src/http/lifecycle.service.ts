@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { sendErrorNow } from '../errors/send-error.js';
-import { shuttingDown } from '../errors/service-error.js';
+import { shuttingDown } from '../errors/errors.js';
 import { whenClosed } from './when-closed.js';
 
 /** A client that pipelines more requests, and reads no responses, could fill the memory. */

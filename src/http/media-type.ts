@@ -1,8 +1,7 @@
 // Refuses a body that is not plain JSON in UTF-8.
 
 import type { IncomingMessage } from 'node:http';
-import { ErrorCode } from '../errors/error-codes.js';
-import { ServiceError } from '../errors/service-error.js';
+import { unsupportedMediaType } from '../errors/errors.js';
 
 /**
  * Refuses a body that is not plain UTF-8 `application/json`.
@@ -11,17 +10,13 @@ import { ServiceError } from '../errors/service-error.js';
  */
 export function checkMediaType({ headers }: Pick<IncomingMessage, 'headers'>): void {
   if (!JSON_IN_UTF8.test(headers['content-type'] ?? '')) {
-    throw new ServiceError(
-      ErrorCode.unsupportedMediaType,
+    throw unsupportedMediaType(
       'Send the body as JSON in UTF-8, with the header Content-Type: application/json.',
     );
   }
   const encoding = headers['content-encoding'];
   if (encoding && encoding.toLowerCase() !== 'identity') {
-    throw new ServiceError(
-      ErrorCode.unsupportedMediaType,
-      'Send the body as it is, without a Content-Encoding.',
-    );
+    throw unsupportedMediaType('Send the body as it is, without a Content-Encoding.');
   }
 }
 

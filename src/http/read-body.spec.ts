@@ -8,13 +8,13 @@ import {
   type Receiver,
 } from '../../test/setup/http/receiver.js';
 import { untilSettled } from '../../test/setup/time/settled.js';
-import { ErrorCode } from '../errors/error-codes.js';
+import { bodyTooLarge } from '../errors/errors.js';
 import { ConnectionClosed } from '../errors/service-error.js';
 import { announcesBody, BODY_LIMIT_SETTING, readBody } from './read-body.js';
 import { whenClosed } from './when-closed.js';
 
 const TOO_LARGE = {
-  code: ErrorCode.bodyTooLarge,
+  code: bodyTooLarge.code,
   message: 'The body is larger than 10 bytes.',
 };
 

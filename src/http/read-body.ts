@@ -2,8 +2,8 @@
 
 import type { Request, Response } from 'express';
 import getRawBody from 'raw-body';
-import { ErrorCode } from '../errors/error-codes.js';
-import { ConnectionClosed, ServiceError } from '../errors/service-error.js';
+import { bodyTooLarge } from '../errors/errors.js';
+import { ConnectionClosed } from '../errors/service-error.js';
 
 /** The setting of the Express app that has `BODY_LIMIT`, in bytes: a parameter decorator cannot inject it. */
 export const BODY_LIMIT_SETTING = 'body limit';
@@ -48,9 +48,4 @@ async function receiveBody(request: Request, response: Response, limit: number):
     if ((error as getRawBody.RawBodyError).type === 'entity.too.large') throw bodyTooLarge(limit);
     throw request.destroyed ? new ConnectionClosed() : error;
   }
-}
-
-/** @param limit bytes */
-export function bodyTooLarge(limit: number): ServiceError {
-  return new ServiceError(ErrorCode.bodyTooLarge, `The body is larger than ${limit} bytes.`);
 }

@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse, type IncomingHttpHeaders } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it } from '@jest/globals';
-import type { ServiceError } from '../errors/service-error.js';
+import { ServiceError } from '../errors/service-error.js';
 import { refuseBadRequest } from './refuse-bad-request.js';
 
 function refusalOf(httpVersion: string, headers: IncomingHttpHeaders): ServiceError | undefined {

@@ -1,7 +1,7 @@
 // Refuses what Node accepts although RFC 9110 or RFC 9112 forbid it, or what the service does not do.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ErrorCode } from '../errors/error-codes.js';
+import { badRequest, expectationFailed } from '../errors/errors.js';
 import { ServiceError } from '../errors/service-error.js';
 
 /** A middleware that refuses such a request before its route is known. */
@@ -18,20 +18,16 @@ function problemOf({ httpVersion, headers }: IncomingMessage): ServiceError | un
   if (httpVersion === '1.1') {
     // RFC 9112 section 3.2.
     if (host === undefined) {
-      return new ServiceError(ErrorCode.badRequest, 'The header Host is missing.');
+      return badRequest('The header Host is missing.');
     }
     // RFC 9110 section 10.1.1; HTTP/1.0 does not know this field.
     if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
-      return new ServiceError(
-        ErrorCode.expectationFailed,
-        'Only Expect: 100-continue is understood.',
-      );
+      return expectationFailed();
     }
   }
   // RFC 9112 section 6.1: the bytes of another coding would be taken for JSON.
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
-    return new ServiceError(
-      ErrorCode.badRequest,
+    return badRequest(
       'The body is in a transfer coding that the service does not know: send it plain, or with Transfer-Encoding: chunked.',
     );
   }

@@ -8,17 +8,17 @@ import {
   type Exchange,
   type Receiver,
 } from '../../test/setup/http/receiver.js';
-import { ErrorCode } from '../errors/error-codes.js';
-import { sendError } from '../errors/send-error.js';
 import {
+  badRequest,
+  databaseUnavailable,
   internal,
-  invalidHttp,
   issuerUnavailable,
   overloaded,
-  ServiceError,
   shuttingDown,
   tokenMissing,
-} from '../errors/service-error.js';
+} from '../errors/errors.js';
+import { ServiceError } from '../errors/service-error.js';
+import { sendError } from '../errors/send-error.js';
 import { RequestObserver } from './request-observer.js';
 import { whenClosed } from './when-closed.js';
 
@@ -29,7 +29,7 @@ const AVAILABLE = { level: INFO, msg: 'The database is available again.' };
 const UUID = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
 
 const away = (cause = new Error('why')) =>
-  new ServiceError(ErrorCode.databaseUnavailable, 'It is away.', { cause });
+  new ServiceError(databaseUnavailable, 'It is away.', { cause });
 
 let receiver: Receiver;
 let registry: Registry;
@@ -280,18 +280,18 @@ describe('the time that requests take', () => {
     await handle('GET /metrics HTTP/1.1', 200, '/metrics');
     await handle('HEAD /metrics HTTP/1.1', 401, '/metrics');
     expect(await linesOf(`${DURATION}_count`)).toEqual([
-      `${DURATION}_count{route="/plants",method="POST",status="200"} 2`,
-      `${DURATION}_count{route="/metrics",method="GET",status="200"} 1`,
-      `${DURATION}_count{route="/metrics",method="HEAD",status="401"} 1`,
+      `${DURATION}_count{route="/plants",method="POST",status="200",operation=""} 2`,
+      `${DURATION}_count{route="/metrics",method="GET",status="200",operation=""} 1`,
+      `${DURATION}_count{route="/metrics",method="HEAD",status="401",operation=""} 1`,
     ]);
     expect((await linesOf(`${DURATION}_sum`))[0]).toBe(
-      `${DURATION}_sum{route="/plants",method="POST",status="200"} 0.04`,
+      `${DURATION}_sum{route="/plants",method="POST",status="200",operation=""} 0.04`,
     );
   });
 });
 
 it('a response to what is no request has an entry with the id for its header, and is not measured', async () => {
-  const requestId = observer.logUnparsed(invalidHttp());
+  const requestId = observer.logUnparsed(badRequest('The request is not valid HTTP.'));
   expect(requestId).toEqual(UUID);
   expect(entries).toEqual([
     { level: INFO, msg: 'request', requestId, route: 'unparsed', status: 400, error: 40000 },

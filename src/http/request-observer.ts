@@ -7,9 +7,16 @@ import { SpanStatusCode } from '@opentelemetry/api';
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { Counter, Histogram, Registry } from 'prom-client';
-import { ErrorCode, statusOf } from '../errors/error-codes.js';
+import {
+  RowsUnavailableError,
+  databaseUnavailable,
+  internal,
+  issuerUnavailable,
+  overloaded,
+  tokenInvalid,
+} from '../errors/errors.js';
+import { type ServiceError, reasonOf } from '../errors/service-error.js';
 import { sentError } from '../errors/send-error.js';
-import { reasonOf, RowsUnavailableError, type ServiceError } from '../errors/service-error.js';
 import { PINO_LOGGER } from '../logging/logging.module.js';
 import { startRequestSpan, withRequestSpan } from '../tracing/tracing.js';
 import { METHODS } from './methods.js';
@@ -31,7 +38,7 @@ const WELL_FORMED_ID = /^(?!plantstore_)[\w.:-]{1,128}$/i;
 /** Logs, measures and traces every request once, when its response is closed. */
 @Injectable()
 export class RequestObserver {
-  private readonly durations: Histogram<'route' | 'method' | 'status'>;
+  private readonly durations: Histogram<'route' | 'method' | 'status' | 'operation'>;
   private readonly drops: Counter;
   /** The routes of which a request could not use the database, since one of them could. */
   private readonly unavailableRoutes = new Set<string>();
@@ -43,7 +50,7 @@ export class RequestObserver {
     this.durations = new Histogram({
       name: 'plant_store_http_request_duration_seconds',
       help: 'Time from the header of a request to the end of its response.',
-      labelNames: ['route', 'method', 'status'],
+      labelNames: ['route', 'method', 'status', 'operation'],
       buckets: BUCKETS_SECONDS,
       registers: [registry],
     });
@@ -64,7 +71,7 @@ export class RequestObserver {
    */
   logUnparsed(error: ServiceError): string {
     const requestId = randomUUID();
-    const entry = { requestId, route: 'unparsed', status: statusOf(error.code), error: error.code };
+    const entry = { requestId, route: 'unparsed', status: error.status, error: error.code };
     this.logger.info(entry, 'request');
     return requestId;
   }
@@ -85,7 +92,9 @@ export class RequestObserver {
       const status = response.headersSent ? response.statusCode : 499;
       // Clients must not be able to create labels.
       const method = METHODS.includes(request.method) ? request.method : 'other';
-      this.durations.observe({ route, method, status }, milliseconds / 1000);
+      // Empty for requests to other routes, and for those that are refused before their route is known.
+      const operation = (response.locals['operation'] as string | undefined) ?? '';
+      this.durations.observe({ route, method, status, operation }, milliseconds / 1000);
       const entry = {
         requestId,
         method: request.method,
@@ -115,25 +124,22 @@ export class RequestObserver {
 
   private log(entry: RequestEntry, error: ServiceError | undefined): void {
     switch (error?.code) {
-      case ErrorCode.databaseUnavailable:
-      case ErrorCode.issuerUnavailable:
+      case databaseUnavailable.code:
+      case issuerUnavailable.code:
         // The messages alone: a stack in each entry of an outage would fill the disk.
         this.logger.error({ ...entry, cause: reasonOf(error) }, 'request');
         // A locked row is no outage of the database.
-        if (
-          error.code === ErrorCode.databaseUnavailable &&
-          !(error instanceof RowsUnavailableError)
-        ) {
+        if (error.code === databaseUnavailable.code && !(error instanceof RowsUnavailableError)) {
           this.unavailableRoutes.add(entry.route);
         }
         break;
-      case ErrorCode.tokenInvalid:
+      case tokenInvalid.code:
         this.logger.info({ ...entry, cause: error.cause }, 'request');
         break;
-      case ErrorCode.overloaded:
+      case overloaded.code:
         this.logger.warn(entry, 'request');
         break;
-      case ErrorCode.internal:
+      case internal.code:
         this.logger.error({ ...entry, err: error.cause }, error.message);
         break;
       default:

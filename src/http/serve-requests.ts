@@ -3,9 +3,9 @@
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Application, Request, Response } from 'express';
-import { ErrorCode, statusOf } from '../errors/error-codes.js';
+import { badRequest, headersTooLarge, requestTimeout } from '../errors/errors.js';
+import { ServiceError } from '../errors/service-error.js';
 import { bodyOf, sendErrorNow } from '../errors/send-error.js';
-import { invalidHttp, ServiceError } from '../errors/service-error.js';
 import type { LifecycleService } from './lifecycle.service.js';
 import type { RequestObserver } from './request-observer.js';
 import { whenClosed } from './when-closed.js';
@@ -74,21 +74,21 @@ function refuse(
 function errorOf({ code }: NodeJS.ErrnoException): ServiceError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new ServiceError(ErrorCode.headersTooLarge, 'The header fields are too large.');
+      return headersTooLarge();
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new ServiceError(ErrorCode.requestTimeout, 'The request did not arrive in time.');
+      return requestTimeout();
     default:
-      return invalidHttp();
+      return badRequest('The request is not valid HTTP.');
   }
 }
 
 function noPath(): ServiceError {
-  return new ServiceError(ErrorCode.badRequest, 'The target of the request is not a path.');
+  return badRequest('The target of the request is not a path.');
 }
 
 /** The last response of a connection, to what is no request. */
 function rawResponse(error: ServiceError, requestId: string): string {
-  const status = statusOf(error.code);
+  const status = error.status;
   const body = bodyOf(error);
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Expose } from 'class-transformer';
 import { IsArray, IsObject, ValidateBy } from 'class-validator';
-import { ErrorCode } from '../errors/error-codes.js';
+import { bodyInvalid } from '../errors/errors.js';
 import type { JsonValue } from './exact-json.js';
 import { JsonBody } from './json-body.js';
 import { validate } from './validate.js';
@@ -23,7 +23,7 @@ class Thing {
 
 const invalid = (reason: string) =>
   expect.objectContaining({
-    code: ErrorCode.bodyInvalid,
+    code: bodyInvalid.code,
     message: `The body is not a Thing: ${reason}.`,
   });
 

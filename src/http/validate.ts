@@ -3,7 +3,7 @@
 import type { Type } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
-import { ErrorCode } from '../errors/error-codes.js';
+import { bodyInvalid } from '../errors/errors.js';
 import { ServiceError } from '../errors/service-error.js';
 import type { JsonValue } from './exact-json.js';
 
@@ -58,5 +58,5 @@ export function refuseNestedFields(type: Type<object>): void {
 }
 
 function invalid(type: Type<object>, reason: string): ServiceError {
-  return new ServiceError(ErrorCode.bodyInvalid, `The body is not a ${type.name}: ${reason}.`);
+  return bodyInvalid(`The body is not a ${type.name}: ${reason}.`);
 }

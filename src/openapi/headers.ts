@@ -19,7 +19,9 @@ export const HEADERS = {
   },
 } as const satisfies Record<string, Header>;
 
+export type HeaderName = keyof typeof HEADERS;
+
 /** References to HEADERS, for a response. */
-export function headers(...names: (keyof typeof HEADERS)[]): Record<string, { $ref: string }> {
+export function headers(...names: readonly HeaderName[]): Record<string, { $ref: string }> {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

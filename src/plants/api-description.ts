@@ -1,4 +1,4 @@
-import { ERROR_MEANINGS, ErrorCode, type ErrorName } from '../errors/error-codes.js';
+import { ERRORS } from '../errors/errors.js';
 import type { ApiDescription } from '../openapi/document.js';
 import { NewPlant } from './dto/plant.js';
 
@@ -45,8 +45,5 @@ export const API_DESCRIPTION: ApiDescription = {
 };
 
 function errorRows(): string[] {
-  return Object.entries(ERROR_MEANINGS)
-    .map(([name, meaning]) => ({ code: ErrorCode[name as ErrorName], ...meaning }))
-    .sort((a, b) => a.code - b.code)
-    .map(({ code, when, remedy }) => `| ${code} | ${when} | ${remedy} |`);
+  return ERRORS.map(({ code, when, remedy }) => `| ${code} | ${when} | ${remedy} |`);
 }

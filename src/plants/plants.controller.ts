@@ -1,10 +1,11 @@
 import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common';
-import { ApiBody, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiTags } from '@nestjs/swagger';
 import { AdmissionGuard } from '../http/admission.guard.js';
 import { RequestClient, type Client } from '../http/client.js';
 import { JsonBody } from '../http/json-body.js';
-import { CreatePlantResponses } from './create-plant.responses.js';
-import { NewPlant, type Plant } from './dto/plant.js';
+import { Operation } from '../openapi/operation.js';
+import { CREATE_PLANT_ERRORS } from './create-plant.errors.js';
+import { NewPlant, Plant } from './dto/plant.js';
 import { PlantsService } from './plants.service.js';
 
 @Controller('plants')
@@ -15,11 +16,13 @@ export class PlantsController {
 
   @Post()
   @HttpCode(200)
-  @ApiOperation({
+  @Operation({
     operationId: 'createPlant',
     summary: 'Store a plant',
     description:
       'Stores the plant, once and for good. Sending the same plant again, with the same fields, gets 200 and stores nothing new, so retrying is safe. An id that belongs to a different plant is refused with error 40006.',
+    success: { type: Plant, description: 'The plant is stored' },
+    errors: CREATE_PLANT_ERRORS,
   })
   @ApiBody({
     type: NewPlant,
@@ -35,7 +38,6 @@ export class PlantsController {
       },
     },
   })
-  @CreatePlantResponses()
   create(@JsonBody(NewPlant) plant: NewPlant, @RequestClient() client: Client): Promise<Plant> {
     return this.plants.create(plant, client);
   }

@@ -5,13 +5,13 @@ import { Registry } from 'prom-client';
 import { usePlantsDatabase } from '../../test/plants/plants-database.js';
 import { startCollector, type Collector } from '../../test/setup/http/collector.js';
 import { useResources } from '../../test/setup/jest/resources.js';
-import { ErrorCode } from '../errors/error-codes.js';
+import { idTaken } from '../errors/errors.js';
 import { startRequestSpan, startTracing, withRequestSpan } from '../tracing/tracing.js';
 import type { NewPlant } from './dto/plant.js';
 import { PlantsService } from './plants.service.js';
 
 const [INTERNAL_KIND, CLIENT_KIND] = [1, 3];
-const REFUSED: unknown = expect.objectContaining({ code: ErrorCode.idTaken });
+const REFUSED: unknown = expect.objectContaining({ code: idTaken.code });
 
 describe('creating plants', () => {
   const database = usePlantsDatabase();

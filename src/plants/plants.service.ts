@@ -3,13 +3,14 @@ import { Counter, Registry } from 'prom-client';
 import { CONFIG, type AppConfig } from '../config/config.js';
 import { Batcher } from '../database/batcher.js';
 import type { Shards } from '../database/shards.js';
+import { idTaken } from '../errors/errors.js';
 import type { Client } from '../http/client.js';
 import { inSpan } from '../tracing/tracing.js';
 import { batchLimits, SHARDS } from './batch-limits.js';
 import { BatchMetrics } from './batch-metrics.js';
 import { TEXT_FIELDS, type NewPlant, type Plant } from './dto/plant.js';
 import { PlantsRepository } from './plants.repository.js';
-import { idTaken, storePlants, type Outcome } from './store-plants.js';
+import { storePlants, type Outcome } from './store-plants.js';
 
 @Injectable()
 export class PlantsService {

@@ -1,7 +1,5 @@
 // Decides what becomes of plants that are sent: a batch of requests, or a part of a file.
 
-import { ErrorCode } from '../errors/error-codes.js';
-import { ServiceError } from '../errors/service-error.js';
 import { TEXT_FIELDS, type NewPlant } from './dto/plant.js';
 import type { StoredPlant } from './plant.entity.js';
 import type { PlantsRepository } from './plants.repository.js';
@@ -46,12 +44,4 @@ export async function storePlants(
 
 function isSamePlant(plant: NewPlant, other: NewPlant | StoredPlant): boolean {
   return TEXT_FIELDS.every((field) => (plant[field] ?? null) === (other[field] ?? null));
-}
-
-/** The error for a plant that is refused. */
-export function idTaken(id: bigint): ServiceError {
-  return new ServiceError(
-    ErrorCode.idTaken,
-    `The id ${id} belongs to a different plant. Stored plants do not change: send this one under another id.`,
-  );
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
-import type { ServiceError } from '../../src/errors/service-error.js';
+import { ServiceError } from '../../src/errors/service-error.js';
 import type * as ExactJson from '../../src/http/exact-json.js';
 import type * as MediaType from '../../src/http/media-type.js';
 import {

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { PLANT_FIELDS } from '../../src/plants/dto/plant.js';
+import { OPTIONAL_FIELDS } from '../setup/model/plant.js';
 import { openTestDatabase } from '../setup/database/database.js';
 import { readStoredPlants, type StoredPlant } from '../setup/database/stored-plants.js';
 import { temporaryFolder, useResources } from '../setup/jest/resources.js';
@@ -28,8 +30,7 @@ const MANY = 30 * CHUNK;
 
 const MANY_PLANTS = `id,name\n${Array.from({ length: MANY }, (_, i) => `${i + 1},${'a'.repeat(50)}\n`).join('')}`;
 
-const EXPECTED_HEADER =
-  'The first line must be the header id,name,tag (in any order, separated by commas, semicolons or tabs; tag may be missing), or a plant as JSON.';
+const EXPECTED_HEADER = `The first line must be the header ${PLANT_FIELDS.join()} (in any order, separated by commas, semicolons or tabs; ${OPTIONAL_FIELDS.join(' and ')} may be missing), or a plant as JSON.`;
 
 const ONE_PER_LINE =
   'JSON must have one plant per line. This command writes it so, with jq 1.7 or newer (older ones round long ids):';

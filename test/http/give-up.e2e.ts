@@ -23,7 +23,7 @@ async function counted(service: TestService, status: number): Promise<number> {
   const { body } = await service.request('/metrics', {
     headers: { authorization: `Bearer ${service.token}` },
   });
-  const series = `plant_store_http_request_duration_seconds_count{route="/plants",method="POST",status="${status}"} `;
+  const series = `plant_store_http_request_duration_seconds_count{route="/plants",method="POST",status="${status}",operation="createPlant"} `;
   const line = (body as string).split('\n').find((text) => text.startsWith(series));
   return Number(line?.slice(series.length) ?? 0);
 }

@@ -3,12 +3,6 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { readConfig, SECRET_SETTINGS, settings } from '../../src/config/config.js';
-import {
-  ERROR_MEANINGS,
-  ErrorCode,
-  statusOf,
-  type ErrorName,
-} from '../../src/errors/error-codes.js';
 import { PLANT_FIELDS } from '../../src/plants/dto/plant.js';
 import { runInProcess } from '../setup/service/cli.js';
 
@@ -118,18 +112,6 @@ describe('the documentation is complete', () => {
   it('the changelog has the release that package.json names', () => {
     expect(textOf('CHANGELOG.md')).toMatch(
       new RegExp(`^## \\[${RegExp.escape(version)}\\] - \\d{4}-\\d{2}-\\d{2}$`, 'm'),
-    );
-  });
-
-  it('docs/api.md has each error once, in the words of the OpenAPI document', () => {
-    const names = Object.keys(ErrorCode) as ErrorName[];
-    expect(tableBelow('docs/api.md', 'Errors')).toEqual(
-      names
-        .sort((a, b) => ErrorCode[a] - ErrorCode[b])
-        .map((name) => {
-          const { when, remedy } = ERROR_MEANINGS[name];
-          return [String(ErrorCode[name]), String(statusOf(ErrorCode[name])), when, remedy];
-        }),
     );
   });
 

@@ -222,9 +222,9 @@ describe('metrics', () => {
   /** The value of a series; 0 if it does not exist. */
   const value = async (series: string) => metricIn(await metrics(), series) ?? 0;
 
-  it('requests are measured by route, method and status', async () => {
+  it('requests are measured by route, method, status and operation', async () => {
     const series =
-      'plant_store_http_request_duration_seconds_count{route="/plants",method="POST",status="400"}';
+      'plant_store_http_request_duration_seconds_count{route="/plants",method="POST",status="400",operation="createPlant"}';
     const before = await value(series);
     await service.post('{}');
     expect(await value(series)).toBe(before + 1);
@@ -234,7 +234,7 @@ describe('metrics', () => {
     for (const path of ['/a', '/b', '/c']) await service.request(path, { method: 'DELETE' });
     expect(
       await value(
-        'plant_store_http_request_duration_seconds_count{route="unmatched",method="other",status="404"}',
+        'plant_store_http_request_duration_seconds_count{route="unmatched",method="other",status="404",operation=""}',
       ),
     ).toBe(3);
   });
@@ -262,8 +262,8 @@ describe('metrics', () => {
   it('an incomplete request is counted once, with the status that its client got', async () => {
     const name = 'plant_store_http_request_duration_seconds_count';
     const counts = async () => [
-      await value(`${name}{route="/plants",method="POST",status="400"}`),
-      await value(`${name}{route="/plants",method="POST",status="499"}`),
+      await value(`${name}{route="/plants",method="POST",status="400",operation="createPlant"}`),
+      await value(`${name}{route="/plants",method="POST",status="499",operation="createPlant"}`),
     ];
     const [refused, gone] = await counts();
     const { status } = await sendRaw(

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { NewPlant } from '../../src/plants/dto/plant.js';
+import { isRequired, TEXT_FIELDS } from '../../src/plants/dto/plant.js';
+import { recordOf } from '../setup/model/plant.js';
 import { anyBody } from './arbitrary-bodies.js';
 import { anyInt64, anyStorableText } from './arbitrary-json.js';
 import { anyHistory, anyHistoryWithKills } from './arbitrary-histories.js';
@@ -56,9 +57,10 @@ describe('for any input', () => {
 
   const anyPlant = fc.record({
     id: anyInt64,
-    name: anyStorableText,
-    tag: fc.option(anyStorableText, { nil: null }),
-  } satisfies Record<keyof NewPlant, unknown>);
+    ...recordOf(TEXT_FIELDS, (field) =>
+      isRequired(field) ? anyStorableText : fc.option(anyStorableText, { nil: null }),
+    ),
+  });
 
   it(
     'plants that are sent together survive from request to row to response',

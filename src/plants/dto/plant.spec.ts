@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ErrorCode } from '../../errors/error-codes.js';
+import { bodyInvalid } from '../../errors/errors.js';
 import type { JsonValue } from '../../http/exact-json.js';
 import { validate } from '../../http/validate.js';
 import { NewPlant } from './plant.js';
@@ -8,7 +8,7 @@ const PLANT = { id: 1n, name: 'a', tag: 'b' };
 
 const refusal = (reason: string) =>
   expect.objectContaining({
-    code: ErrorCode.bodyInvalid,
+    code: bodyInvalid.code,
     message: `The body is not a NewPlant: ${reason}.`,
   });
 

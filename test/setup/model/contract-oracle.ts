@@ -3,12 +3,13 @@
  * value instead of read from left to right, and numbers are compared as decimal fractions.
  */
 
-/** A plant, with its id as decimal digits, as a row has it. */
-export interface ExpectedPlant {
-  readonly id: string;
-  readonly name: string;
-  readonly tag: string | null;
-}
+import { isRequired, TEXT_FIELDS, type Plant } from '../../../src/plants/dto/plant.js';
+import { recordOf } from './plant.js';
+
+/** A plant, with its id as decimal digits, as a row has it: a text that is missing is null. */
+export type ExpectedPlant = { readonly id: string } & {
+  readonly [Field in keyof Plant]-?: string | null;
+};
 
 /** The plant to store, or the error; with 40005, the fields that its message names. */
 export type Verdict =
@@ -24,14 +25,17 @@ export function verdictOn(body: Buffer, limit: number): Verdict {
   const value = parse(body);
   if (value === undefined) return { error: 40004 };
   if (value.kind !== 'object') return { error: 40005, fields: [] };
-  const id = integerOf(value.members.get('id'));
-  const name = textOf(value.members.get('name'));
-  const sentTag = value.members.get('tag');
-  const tag = sentTag === undefined ? null : textOf(sentTag);
-  if (id !== undefined && name !== undefined && tag !== undefined)
-    return { plant: { id, name, tag } };
-  const fields = Object.entries({ id, name, tag }).filter(([, field]) => field === undefined);
-  return { error: 40005, fields: fields.map(([field]) => field).sort() };
+  const { members } = value;
+  const fields = {
+    id: integerOf(members.get('id')),
+    ...recordOf(TEXT_FIELDS, (field) =>
+      members.has(field) || isRequired(field) ? textOf(members.get(field)) : null,
+    ),
+  };
+  const wrong = Object.entries(fields).filter(([, text]) => text === undefined);
+  return wrong.length === 0
+    ? { plant: fields as ExpectedPlant }
+    : { error: 40005, fields: wrong.map(([field]) => field).sort() };
 }
 
 type Value =

@@ -1,7 +1,10 @@
-import { TEXT_FIELDS } from '../../../src/plants/dto/plant.js';
+import { isRequired, TEXT_FIELDS } from '../../../src/plants/dto/plant.js';
 
 /** The fields that a plant may lack. */
-export const OPTIONAL_FIELDS = TEXT_FIELDS.filter((field) => field !== 'name');
+export const OPTIONAL_FIELDS = TEXT_FIELDS.filter((field) => !isRequired(field)) as Exclude<
+  (typeof TEXT_FIELDS)[number],
+  'name'
+>[];
 
 export type OptionalField = (typeof OPTIONAL_FIELDS)[number];
 
