@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { pino } from 'pino';
+import { LOG_FORMAT } from './log-format.js';
 
 /**
  * Writes one entry about what a command has done: a sentence on a terminal, and JSON elsewhere, as in the log of the service.
@@ -12,6 +13,5 @@ export function logCommand(
   sentence: string,
 ): void {
   if (output.isTTY === true) output.write(`${sentence}\n`);
-  else
-    pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, output).info(fields, sentence);
+  else pino(LOG_FORMAT, output).info(fields, sentence);
 }

@@ -58,8 +58,8 @@ describe('the log', () => {
     logger.info('second');
     flush();
     expect(output).toBe(
-      '{"level":30,"time":"2026-01-02T03:04:05.006Z","status":200,"msg":"first"}\n' +
-        '{"level":30,"time":"2026-01-02T03:04:05.006Z","msg":"second"}\n',
+      '{"level":"info","time":"2026-01-02T03:04:05.006Z","status":200,"msg":"first"}\n' +
+        '{"level":"info","time":"2026-01-02T03:04:05.006Z","msg":"second"}\n',
     );
   });
 
@@ -183,7 +183,7 @@ describe('a log that cannot be written', () => {
     write = (text) => (writes.shift() ?? (() => writeAll(text)))();
     flush();
     flush();
-    expect(output).toMatch(/^\{"level":30,[^\n]*"msg":"first"\}\n$/);
+    expect(output).toMatch(/^\{"level":"info",[^\n]*"msg":"first"\}\n$/);
   });
 
   it('because its reader is slow keeps entries for it, up to a mebibyte, and does not wait', () => {

@@ -1,6 +1,7 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { prettyFactory, type PrettyOptions } from 'pino-pretty';
 import type { Config } from '../config/config.js';
+import { LOG_FORMAT } from './log-format.js';
 import { LogOutput } from './log-output.js';
 
 let output: LogOutput | undefined;
@@ -14,9 +15,8 @@ export function createLogger({ level }: Config['log']): Logger {
   const { isTTY } = process.stdout;
   return pino(
     {
+      ...LOG_FORMAT,
       level,
-      base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
       serializers: isTTY ? {} : FOR_A_FILE,
     },
     isTTY ? forPeople(output) : output,

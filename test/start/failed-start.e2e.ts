@@ -19,13 +19,13 @@ const MAIN = 'dist/main.js';
 const CLI = 'dist/cli.js';
 
 /** The first log entry, as `messagesOf` returns it. */
-const STARTS = [30, expect.stringMatching(/^The Plant Store \d+\.\d+\.\d+ starts\.$/)];
+const STARTS = ['info', expect.stringMatching(/^The Plant Store \d+\.\d+\.\d+ starts\.$/)];
 
 /** The level and the text of each log entry. */
 function messagesOf({ stdout }: Command): unknown[] {
   const entries = stdout.trimEnd().split('\n');
   return entries
-    .map((entry) => JSON.parse(entry) as { level: number; msg: string })
+    .map((entry) => JSON.parse(entry) as { level: string; msg: string })
     .map(({ level, msg }) => [level, msg]);
 }
 
@@ -98,14 +98,14 @@ describe('a start that cannot succeed', () => {
     expect(await service.exit()).toBe(1);
     expect(messagesOf(service)).toEqual([
       STARTS,
-      [40, 'DATABASE_URI is not a setting: did you mean DATABASE_URL?'],
-      [40, 'CORS_ORIGIN is not a setting: did you mean CORS_ORIGINS?'],
+      ['warn', 'DATABASE_URI is not a setting: did you mean DATABASE_URL?'],
+      ['warn', 'CORS_ORIGIN is not a setting: did you mean CORS_ORIGINS?'],
       [
-        40,
+        'warn',
         'WEB_CONCURRENCY has no effect: the service is one process. For more, run more instances of it, as docs/scaling.md says.',
       ],
       [
-        40,
+        'warn',
         'DATABASE_URL is not set: plants are stored in an embedded Postgres in /dev/null/data. Keep this folder (in a container, with a volume), or set DATABASE_URL or DATABASE_URL_FILE to use a Postgres server.',
       ],
     ]);

@@ -203,8 +203,8 @@ describe('a service on the embedded database', () => {
     await stop({ command: service, url: await urlOf(service) });
     expect(isRunning(pid)).toBe(false);
     expect(endOf(service)).toEqual([
-      { level: 30, signal: 'SIGTERM', msg: 'The Plant Store stops: it received SIGTERM.' },
-      { level: 30, msg: 'The Plant Store has stopped.' },
+      { level: 'info', signal: 'SIGTERM', msg: 'The Plant Store stops: it received SIGTERM.' },
+      { level: 'info', msg: 'The Plant Store has stopped.' },
     ]);
     service = start();
     expect(await curlOf(service)).toContain(`Bearer ${rotated.stdout.trim()}`);
@@ -269,7 +269,7 @@ describe('a service on the embedded database', () => {
     expect(await service.exit()).toBe(1);
     expect(service.stdout).toContain('"msg":"The Plant Store stops: it received SIGINT."');
     expect(endOf(service).at(-1)).toEqual({
-      level: 40,
+      level: 'warn',
       signal: 'SIGINT',
       msg: 'The Plant Store ends without waiting for requests: it received a second signal, SIGINT.',
     });
