@@ -53,6 +53,8 @@ describe('readConfig', () => {
       DATA_DIR: '/srv/plants',
       DATABASE_URL: 'postgres://u@db.example.org/plants',
       PGPASSWORD: 'p',
+      PGSSLMODE: 'no-verify',
+      PGSSLROOTCERT: 'package.json',
       DATABASE_POOL_SIZE: '13',
       DATABASE_BATCH_SIZE: '1014',
       DATABASE_BATCHES: '15',
@@ -86,7 +88,7 @@ describe('readConfig', () => {
       },
       baseUrl: 'https://example.org/store',
       database: {
-        url: 'postgres://u@db.example.org/plants?password=p',
+        url: 'postgres://u@db.example.org/plants?sslmode=no-verify&sslrootcert=package.json&password=p',
         dataDir: '/srv/plants',
         poolSize: 13,
         batchSize: 1014,
@@ -139,6 +141,12 @@ describe('readConfig', () => {
     ['BODY_LIMIT', '999999mb'],
     ['BASE_URL', 'secret'],
     ['BASE_URL', 'ftp://secret.example.org'],
+    ['BASE_URL', 'https://secret;example.org'],
+    ['BASE_URL', 'https://secret,example.org'],
+    ['BASE_URL', 'https://*.secret.org'],
+    ['DATA_DIR', '~'],
+    ['DATA_DIR', '~secret/plants'],
+    ['DATA_DIR', '$HOME/secret'],
     ['DATABASE_URL', 'mysql://u:secret@h/d'],
     ['DATABASE_URL', 'secret'],
     ['DATABASE_POOL_SIZE', '0'],
@@ -244,6 +252,8 @@ describe('readConfig', () => {
 
   it.each([
     ['http://example.org', 'http://example.org'],
+    ['http://[::1]:3000', 'http://[::1]:3000'],
+    ['https://büro_1.example.org', 'https://büro_1.example.org'],
     ['HTTPS://example.org/a//', 'HTTPS://example.org/a'],
   ])('reads BASE_URL %s as %s', (text, url) => {
     expect(readConfig({ BASE_URL: text }).baseUrl).toBe(url);

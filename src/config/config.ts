@@ -1,10 +1,20 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigError } from './config-error.js';
-import { withPassword } from './database-url.js';
+import { completeUrl } from './database-url.js';
 import { loadEnvFile } from './env-file.js';
-import { warningsAbout } from './misspelled-settings.js';
-import { bytes, databaseUrl, host, httpUrl, integer, issuerUrl, origins } from './parsers.js';
+import { misspelledSettings, warningsAbout } from './misspelled-settings.js';
+import {
+  bytes,
+  databaseParameter,
+  databaseUrl,
+  folder,
+  host,
+  httpUrl,
+  integer,
+  issuerUrl,
+  origins,
+} from './parsers.js';
 import { readSecrets } from './secrets.js';
 
 /** The settings, read once at the start. Times are milliseconds, sizes are bytes. */
@@ -52,9 +62,11 @@ export const settings = z.object({
     .optional(),
   OIDC_ISSUER: issuerUrl.optional(),
   OIDC_AUDIENCE: z.string().optional(),
-  DATA_DIR: z.string().default('.data'),
+  DATA_DIR: folder.default('.data'),
   DATABASE_URL: databaseUrl.optional(),
   PGPASSWORD: z.string().optional(),
+  PGSSLMODE: databaseParameter('sslmode').optional(),
+  PGSSLROOTCERT: databaseParameter('sslrootcert').optional(),
   DATABASE_POOL_SIZE: integer(1, 1000).default(10),
   DATABASE_BATCH_SIZE: integer(1, 10_000).optional(),
   DATABASE_BATCHES: integer(1, 1000).optional(),
@@ -132,7 +144,7 @@ const environment = settings
     baseUrl: env.BASE_URL,
     database: {
       /** undefined: the embedded Postgres in `dataDir`. */
-      url: env.DATABASE_URL && withPassword(env.DATABASE_URL, env.PGPASSWORD),
+      url: env.DATABASE_URL && completeUrl(env.DATABASE_URL, env),
       dataDir: resolve(env.DATA_DIR),
       poolSize: env.DATABASE_POOL_SIZE,
       /** undefined: chosen by batchLimits; the number of batches, too. */
@@ -141,10 +153,7 @@ const environment = settings
       timeout: env.DATABASE_TIMEOUT_MS,
       startTimeout: env.DATABASE_START_TIMEOUT_MS,
     },
-    /**
-     * Only for a warning. Nothing else may depend on it: a service that behaves in another way in production than in tests is
-     * not tested.
-     */
+    /** Only for what a start needs. Nothing else may depend on it: a service that behaves in another way in tests is not tested. */
     isProduction: env.NODE_ENV === 'production',
   }));
 
@@ -165,7 +174,12 @@ export function settingWarnings(env = process.env): string[] {
 export function readConfig(env?: NodeJS.ProcessEnv): Config {
   const envFile = env === undefined ? loadEnvFile(NAMES) : undefined;
   const { values, files } = readSecrets(env ?? process.env, SECRET_SETTINGS);
-  const set = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
+  const set = Object.fromEntries(
+    Object.entries(values).filter(
+      // Variables for clients of other servers do not concern the embedded Postgres.
+      ([name, value]) => value !== '' && (values['DATABASE_URL'] || !name.startsWith('PG')),
+    ),
+  );
   const result = environment.safeParse(set);
   if (!result.success) {
     throw new ConfigError(
@@ -176,6 +190,18 @@ export function readConfig(env?: NodeJS.ProcessEnv): Config {
           return `${file === undefined ? name : `${name} in ${file}`} ${message}`;
         })
         .join('; '),
+    );
+  }
+  if (
+    result.data.isProduction &&
+    set['DATABASE_URL'] === undefined &&
+    set['DATA_DIR'] === undefined
+  ) {
+    throw new ConfigError(
+      [
+        'DATABASE_URL must be set with NODE_ENV=production, or DATA_DIR to use an embedded Postgres in that folder',
+        ...misspelledSettings(Object.keys(values), NAMES),
+      ].join('; '),
     );
   }
   return Object.freeze(result.data);

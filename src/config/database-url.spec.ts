@@ -103,6 +103,12 @@ describe('DATABASE_URL', () => {
     },
   );
 
+  it('verify-ca in the meaning of libpq needs the certificate of the authority', () => {
+    expect(() => read('postgres://db/plants?uselibpqcompat=true&sslmode=verify-ca')).toThrow(
+      'DATABASE_URL must have sslrootcert=FILE for sslmode=verify-ca, with the certificate of the authority',
+    );
+  });
+
   it('parameters of other programs are accepted', () => {
     const query = 'pgbouncer=true&channel_binding=require&sslcrl=/a&sslsni=1&sslmode=disable';
     expect(read(`postgres://db/plants?${query}`)).toMatchObject({ ssl: false });
@@ -215,6 +221,32 @@ describe('DATABASE_URL', () => {
       expect(read(`postgres://db/plants?${parameters}`).ssl).toEqual({ rejectUnauthorized: false });
     },
   );
+});
+
+describe('PGSSLMODE and PGSSLROOTCERT', () => {
+  // Any file that can be read.
+  const FILE = 'package.json';
+  const ca = expect.any(String);
+
+  it.each<[string, Record<string, string>, unknown]>([
+    ['', { PGSSLMODE: 'require' }, {}],
+    ['', { PGSSLMODE: 'no-verify' }, { rejectUnauthorized: false }],
+    ['', { PGSSLMODE: 'disable', PGSSLROOTCERT: FILE }, false],
+    ['', { PGSSLROOTCERT: FILE }, { ca }],
+    ['', { PGSSLROOTCERT: 'system' }, {}],
+    ['?sslmode=require', { PGSSLMODE: 'disable', PGSSLROOTCERT: FILE }, { ca }],
+    ['?ssl=true', { PGSSLMODE: 'disable' }, true],
+    ['?ssl=0', { PGSSLMODE: 'require', PGSSLROOTCERT: FILE }, false],
+    ['?user=a?b&sslmode=disable', { PGSSLMODE: 'require', PGSSLROOTCERT: FILE }, false],
+    [`?sslrootcert=${FILE}`, { PGSSLROOTCERT: 'system', PGSSLMODE: 'allow' }, { ca }],
+  ])('for an address that ends in "%s", %j is what the address lacks', (query, variables, ssl) => {
+    const env = { DATABASE_URL: `postgres://db/plants${query}`, ...variables };
+    expect(parse(readConfig(env).database.url!).ssl).toEqual(ssl);
+  });
+
+  it('are not read for the embedded Postgres', () => {
+    expect(() => readConfig({ PGSSLMODE: 'x', PGSSLROOTCERT: '/nowhere' })).not.toThrow();
+  });
 });
 
 describe('PGPASSWORD', () => {

@@ -66,6 +66,10 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
     if ((error as NodeJS.ErrnoException).syscall !== undefined) {
       return `names a file in sslrootcert, sslcert or sslkey that cannot be read: ${describeFileError(error)}`;
     }
+    // With uselibpqcompat=true.
+    if (parameters.get('sslmode') === 'verify-ca' && !parameters.has('sslrootcert')) {
+      return 'must have sslrootcert=FILE for sslmode=verify-ca, with the certificate of the authority';
+    }
     return authority.replace(/^.*@/, '').includes(',') ? ONE_HOST : MUST_BE;
   }
 }
@@ -123,18 +127,45 @@ const SSL_MODE_ALIAS = /(?<=^[^?]*\?(?:.*&)?)sslmode=(?:prefer|require|verify-ca
 const SYSTEM_AUTHORITIES = /(?<=^[^?]*\?(?:.*&)?)sslrootcert=system(?=&|$)/gs;
 
 /** @returns the address in the form that pg reads correctly and without a warning */
-export function urlForPg(text: string): string {
+function urlForPg(text: string): string {
   // With a space in the address, pg would escape the escaped characters a second time.
   const address = text.replaceAll(' ', '%20').replace(SYSTEM_AUTHORITIES, 'sslmode=verify-full');
   if (/^[^?]*\?(?:.*&)?uselibpqcompat=true(?:&|$)/s.test(address)) return address;
   return address.replace(SSL_MODE_ALIAS, 'sslmode=verify-full');
 }
 
-/**
- * @param url in the form of `urlForPg`
- * @returns the address with this password, if it has none. Any character of the password may occur.
- */
-export function withPassword(url: string, password: string | undefined): string {
-  if (password === undefined || parse(url).password) return url;
-  return `${url}${url.includes('?') ? '&' : '?'}password=${encodeURIComponent(password)}`;
+/** @returns the problem of a parameter that is in a variable of its own, such as `PGSSLMODE`; undefined if there is none */
+export function problemOfVariable(parameter: string, value: string): string | undefined {
+  return problemOfDatabaseUrl(withParameter('postgres:///', parameter, value));
+}
+
+/** What libpq and pg read from variables, for an address that lacks it. */
+interface Variables {
+  readonly PGPASSWORD?: string | undefined;
+  readonly PGSSLMODE?: string | undefined;
+  readonly PGSSLROOTCERT?: string | undefined;
+}
+
+/** @returns the address for pg, with what it lacks. Any character of the password may occur. */
+export function completeUrl(
+  text: string,
+  { PGPASSWORD: password, PGSSLMODE: mode, PGSSLROOTCERT: rootCert }: Variables,
+): string {
+  const parameters = new URLSearchParams(/\?(.*)/s.exec(text)?.[1]);
+  const ownMode = parameters.get('sslmode') ?? parameters.get('ssl');
+  let url = text;
+  if (ownMode === null && mode !== undefined) url = withParameter(url, 'sslmode', mode);
+  // pg would take the file for a wish for TLS.
+  const isOff = ['disable', '0'].includes(ownMode ?? mode ?? '');
+  if (rootCert !== undefined && !parameters.has('sslrootcert') && !isOff) {
+    url = withParameter(url, 'sslrootcert', rootCert);
+  }
+  url = urlForPg(url);
+  return password === undefined || parse(url).password
+    ? url
+    : withParameter(url, 'password', password);
+}
+
+function withParameter(url: string, name: string, value: string): string {
+  return `${url}${url.includes('?') ? '&' : '?'}${name}=${encodeURIComponent(value)}`;
 }

@@ -3,8 +3,14 @@ import { distance } from 'fastest-levenshtein';
 /** Two letters that are swapped count as two. */
 const MAX_DISTANCE = 2;
 
-/** Heroku and other platforms set it for the number of processes. */
-const PROCESSES = 'WEB_CONCURRENCY';
+/** Variables that other programs read, and that an operator may expect to have an effect here. */
+const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
+  // Heroku and other platforms set it for the number of processes.
+  WEB_CONCURRENCY:
+    'the service is one process. For more, run more instances of it, as docs/scaling.md says.',
+  PGSSLCERT: 'write sslcert=FILE in DATABASE_URL.',
+  PGSSLKEY: 'write sslkey=FILE in DATABASE_URL.',
+};
 
 /**
  * A variable that nearly is a setting is a mistake; every other one belongs to another program.
@@ -34,11 +40,9 @@ function isNearly(name: string, setting: string): boolean {
 
 /** @returns what an operator should know of the variables of the process */
 export function warningsAbout(names: readonly string[], settings: readonly string[]): string[] {
-  const warnings = misspelledSettings(names, settings);
-  if (names.includes(PROCESSES)) {
-    warnings.push(
-      `${PROCESSES} has no effect: the service is one process. For more, run more instances of it, as docs/scaling.md says.`,
-    );
-  }
-  return warnings;
+  const effectless = names.filter((name) => Object.hasOwn(WITHOUT_EFFECT, name));
+  return [
+    ...misspelledSettings(names, settings),
+    ...effectless.map((name) => `${name} has no effect: ${WITHOUT_EFFECT[name]}`),
+  ];
 }

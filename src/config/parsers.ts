@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { problemOfDatabaseUrl, urlForPg } from './database-url.js';
+import { problemOfDatabaseUrl, problemOfVariable } from './database-url.js';
 
 const UNITS: Readonly<Record<string, number>> = { '': 1, kb: 1024, mb: 1024 * 1024 };
 
@@ -29,8 +29,10 @@ const withoutCredentials = z.string().refine((text) => {
 
 export const httpUrl = withoutCredentials
   .refine(
-    (text) => /^https?:/i.test(text) && URL.canParse(text),
-    'must be an http:// or https:// address',
+    // The policy of the page for browsers cannot have all characters that a URL may have, such as a comma.
+    (text) =>
+      /^https?:/i.test(text) && /^(?:[\w.-]+|\[.+\])$/.test(URL.parse(text)?.hostname ?? ''),
+    'must be an http:// or https:// address whose host has only letters, digits, hyphens and dots',
   )
   .transform((text) => text.replace(/\/+$/, ''));
 
@@ -69,11 +71,26 @@ export const host = z
     'must be a host name or an IP address, such as 127.0.0.1, ::1 or 0.0.0.0',
   );
 
-export const databaseUrl = z
+/** A text that is not what `problemOf` finds a problem in, which follows the name of the variable in a message. */
+const checked = (problemOf: (text: string) => string | undefined): z.ZodType<string, string> =>
+  z
+    .string()
+    .trim()
+    .superRefine((text, context) => {
+      const problem = problemOf(text);
+      if (problem !== undefined) context.addIssue(problem);
+    });
+
+export const databaseUrl = checked(problemOfDatabaseUrl);
+
+/** A parameter of `DATABASE_URL` in a variable of its own, under the same rules. */
+export const databaseParameter = (name: string) =>
+  checked((value) => problemOfVariable(name, value));
+
+/** In a variable of Docker, systemd or a file, nothing replaces these characters: the folder would have this name. */
+export const folder = z
   .string()
-  .trim()
-  .superRefine((text, context) => {
-    const problem = problemOfDatabaseUrl(text);
-    if (problem !== undefined) context.addIssue(problem);
-  })
-  .transform(urlForPg);
+  .regex(
+    /^(?![~$])/,
+    'must be a path without ~ or $ at its beginning, which only a shell replaces: write the whole path, such as /home/me/plants',
+  );

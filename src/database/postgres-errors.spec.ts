@@ -87,6 +87,14 @@ describe('an error that does not come from the server', () => {
   });
 
   it.each([
+    Object.assign(new Error('unable to verify'), { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }),
+    Object.assign(new Error('self-signed'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }),
+    new Error('sslnegotiation=direct requires SSL to be enabled'),
+  ])('but of TLS, no retry helps: %p', (error) => {
+    expect(kindsOf(error)).toContain('misconfigured');
+  });
+
+  it.each([
     undefined,
     null,
     7,

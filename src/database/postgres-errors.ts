@@ -68,7 +68,7 @@ const TRUST =
   'for a server whose certificate comes from an authority of your own, add sslrootcert=FILE with the certificate of that authority to DATABASE_URL';
 
 /** The codes of Node for a certificate that cannot be trusted, or is of another host. */
-const UNTRUSTED = /CERT/;
+const UNTRUSTED = /CERT|VERIFY/;
 
 /** What to do, by the code of an error. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -99,6 +99,7 @@ const ADVICE_BY_TEXT: readonly (readonly [text: RegExp, advice: string])[] = [
     /does not support SSL/,
     'without TLS, anybody on the way can read and change plants: only in a network that you trust, set sslmode=disable in DATABASE_URL',
   ],
+  [/sslnegotiation/, 'with sslnegotiation=direct, set sslmode=verify-full in DATABASE_URL'],
   [
     /unsupported startup parameter/,
     'a pooler does not pass on the options of DATABASE_URL: leave them out, and give the role these settings with ALTER ROLE … SET',

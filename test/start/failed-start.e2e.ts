@@ -54,6 +54,31 @@ describe('a start that cannot succeed', () => {
       /^DATABASE_URL must have special characters .* escaped: \/ as %2F.*\n$/,
     ],
     [
+      'a mode of TLS that libpq does not know, in PGSSLMODE',
+      { DATABASE_URL: 'postgres://127.0.0.1:1/plants', PGSSLMODE: 'required' },
+      /^PGSSLMODE must have one of these values of sslmode: disable, allow, .*, no-verify\n$/,
+    ],
+    [
+      'a certificate of an authority that does not exist, in PGSSLROOTCERT',
+      { DATABASE_URL: 'postgres://127.0.0.1:1/plants', PGSSLROOTCERT: '/nowhere/ca.crt' },
+      /^PGSSLROOTCERT names a file .* that cannot be read: there is no such file or folder\n$/,
+    ],
+    [
+      'a data folder that a shell should have expanded',
+      { DATA_DIR: '~/plants' },
+      /^DATA_DIR must be a path without ~ or \$ .*: write the whole path, such as \/home\/me\/plants\n$/,
+    ],
+    [
+      'two addresses in one, which the policy of the page could not contain',
+      { BASE_URL: 'https://a.example.org,https://b.example.org' },
+      /^BASE_URL must be an http:\/\/ or https:\/\/ address whose host has only letters, digits, hyphens and dots\n$/,
+    ],
+    [
+      'no place for plants in production',
+      { NODE_ENV: 'production', DATBASE_URL: 'hunter2' },
+      /^DATABASE_URL must be set with NODE_ENV=production, or DATA_DIR .*; DATBASE_URL is not a setting: did you mean DATABASE_URL\?\n$/,
+    ],
+    [
       'a file of a secret that does not exist',
       { DATABASE_URL_FILE: '/nowhere/url' },
       /^The file \/nowhere\/url in DATABASE_URL_FILE cannot be read: there is no such file or folder\n$/,
@@ -86,12 +111,13 @@ describe('a start that cannot succeed', () => {
     expect(existsSync(dataDir)).toBe(false);
   });
 
-  it('in production, without DATABASE_URL, and with variables that look like settings: the log says in one warning where plants are stored, and in one for each variable, without its value, what is meant', async () => {
+  it('in production, with DATA_DIR alone, and with variables that look like settings: the log says in one warning where plants are stored, and in one for each variable, without its value, what is meant', async () => {
     const env = {
       NODE_ENV: 'production',
       DATA_DIR: '/dev/null/data',
       DATABASE_URI: 'hunter2',
       CORS_ORIGIN: 'hunter2',
+      PGSSLCERT: 'hunter2',
       WEB_CONCURRENCY: 'hunter2',
     };
     const service = attempt(resources, [MAIN], { PORT: '0', ...env });
@@ -100,6 +126,7 @@ describe('a start that cannot succeed', () => {
       STARTS,
       ['warn', 'DATABASE_URI is not a setting: did you mean DATABASE_URL?'],
       ['warn', 'CORS_ORIGIN is not a setting: did you mean CORS_ORIGINS?'],
+      ['warn', 'PGSSLCERT has no effect: write sslcert=FILE in DATABASE_URL.'],
       [
         'warn',
         'WEB_CONCURRENCY has no effect: the service is one process. For more, run more instances of it, as docs/scaling.md says.',
