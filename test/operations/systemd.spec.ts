@@ -42,6 +42,18 @@ describe('the unit of systemd', () => {
     expect(Number(valuesOf('RestartSec')[0])).toBeGreaterThan(0);
   });
 
+  it('gives up when starts end at once, as with a wrong setting, and never in an outage of the database', () => {
+    const number = (directive: string) => Number(valuesOf(directive)[0]);
+    const secondsOfAll = (start: number) =>
+      (start + number('RestartSec')) * number('StartLimitBurst');
+    /** Of a start that ends at once, on a slow machine. */
+    const slow = 3;
+    expect(secondsOfAll(slow)).toBeLessThan(number('StartLimitIntervalSec'));
+    expect(secondsOfAll(config.database.startTimeout / 1000)).toBeGreaterThan(
+      2 * number('StartLimitIntervalSec'),
+    );
+  });
+
   it('allows the file descriptors of all connections', () => {
     // And some for files, and for the connections to the database, the issuer and the collector.
     const needed = config.http.maxConnections + 100;
