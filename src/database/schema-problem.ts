@@ -35,13 +35,13 @@ const READ_SETTINGS = prepared(SESSION_SETTINGS);
  * see docs/upgrades.md.
  *
  * @param needed all privileges that requests need
- * @returns the reason, one sentence; undefined if there is none
+ * @returns the kind of the problem for anybody, with the reason for the operator as its cause; undefined if there is none
  * @throws ServiceError databaseUnavailable when the database cannot be reached, does not respond in time or is read-only
  */
 export async function schemaProblem(
   dataSource: DataSource,
   needed: readonly NeededPrivilege[],
-): Promise<string | undefined> {
+): Promise<ServiceError | undefined> {
   try {
     const timeout = poolOf(dataSource).options.query_timeout as number;
     const settings = await runStatement<SettingRow>(
@@ -54,32 +54,46 @@ export async function schemaProblem(
       needed.map(({ table }) => table),
       needed.map(({ privilege }) => privilege),
     ]);
-    return sessionProblem(settings.rows, timeout) ?? problemOf(rows[0]!);
+    const wrongSettings = sessionProblem(settings.rows, timeout);
+    return wrongSettings === undefined
+      ? problemOf(rows[0]!)
+      : problem(WRONG_SETTINGS, new StartError(wrongSettings));
   } catch (error) {
     if (isTableMissing(error)) {
-      return `The database lacks a table: ${describeDatabaseError(error)}. Restore it, or correct search_path in DATABASE_URL.`;
+      const reason = `The database lacks a table: ${describeDatabaseError(error)}. Restore it, or correct search_path in DATABASE_URL.`;
+      return problem('The database lacks a table', new StartError(reason));
     }
     // runStatement has wrapped the error of pg.
     const cause = error instanceof ServiceError ? error.cause : undefined;
     // A new connection has checked its settings.
-    if (cause instanceof StartError) return cause.message;
+    if (cause instanceof StartError) return problem(WRONG_SETTINGS, cause);
     if (!isMisconfigured(cause)) throw error;
-    return `The database refuses the service: ${describeDatabaseError(cause)}.`;
+    const reason = `The database refuses the service: ${describeDatabaseError(cause)}.`;
+    return problem('The database refuses the service', new StartError(reason));
   }
 }
 
-function problemOf({ isReadOnly, isCurrent, forbidden }: SchemaRow): string | undefined {
+const WRONG_SETTINGS = 'The role of the service needs other settings';
+
+/** Anybody may ask whether the service is ready, so the names of roles, hosts and tables are only in the cause. */
+function problem(kind: string, cause: Error): ServiceError {
+  const message = `${kind}: see the log of the service.`;
+  return new ServiceError(databaseUnavailable, message, { cause });
+}
+
+function problemOf({ isReadOnly, isCurrent, forbidden }: SchemaRow): ServiceError | undefined {
   if (isReadOnly) {
-    throw new ServiceError(
-      databaseUnavailable,
-      'The database is read-only, as a standby or a former primary is after a failover.',
-    );
+    const reason = 'it is read-only, as a standby or a former primary is after a failover';
+    throw problem('The database is read-only', new Error(reason));
   }
   if (!isCurrent) {
-    return 'The schema of the database is behind this version of the service: run its migrations.';
+    const kind = 'The schema of the database is behind this version of the service';
+    return problem(kind, new StartError(`${kind}: run its migrations.`));
   }
   if (forbidden.length > 0) {
-    return `The role of the service may not do this in the database: ${forbidden.join(', ')}. Grant it.`;
+    const kind = 'The role of the service lacks a privilege';
+    const reason = `The role of the service may not do this in the database: ${forbidden.join(', ')}. Grant it.`;
+    return problem(kind, new StartError(reason));
   }
   return undefined;
 }

@@ -2,8 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { CONFIG, type Config } from '../config/config.js';
 import { schemaProblem, type NeededPrivilege } from '../database/schema-problem.js';
-import { databaseUnavailable } from '../errors/errors.js';
-import { ServiceError } from '../errors/service-error.js';
+import type { ServiceError } from '../errors/service-error.js';
 import { LifecycleService } from '../http/lifecycle.service.js';
 
 /**
@@ -49,7 +48,7 @@ export class ReadinessService {
    * and clients would get its error page instead of an Error with `Retry-After`.
    */
   private async checkDatabase(now: number): Promise<void> {
-    let problem: string | undefined;
+    let problem: ServiceError | undefined;
     try {
       problem = await schemaProblem(this.dataSource, NEEDED);
       this.unavailableSince = undefined;
@@ -57,6 +56,6 @@ export class ReadinessService {
       this.unavailableSince ??= now;
       if (now - this.unavailableSince >= this.config.http.readinessTolerance) throw error;
     }
-    if (problem !== undefined) throw new ServiceError(databaseUnavailable, problem);
+    if (problem !== undefined) throw problem;
   }
 }

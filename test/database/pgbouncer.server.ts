@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { fetchDocumented } from '../setup/http/fetch-documented.js';
+import { isReady } from '../setup/service/is-ready.js';
 import { postPlant } from '../setup/http/post-plant.js';
 import { startOn, stop } from '../setup/service/built-service.js';
 import { createToken } from '../setup/service/tokens.js';
@@ -49,13 +49,12 @@ describe('behind PgBouncer in transaction mode', () => {
   it('a service is not ready while the role has other settings', async () => {
     await setUp();
     const service = await startOn(bouncer.url);
-    const ready = async () => (await fetchDocumented(`${service.url}/health/ready`)).json();
-    const message = async () => ((await ready()) as { message?: string }).message ?? '';
     await server.query(`ALTER ROLE plants IN DATABASE plants_test SET array_nulls = off`);
     await renewSessions(server);
-    await until(async () => (await message()).includes('array_nulls'));
-    await mendSettings(server, await message());
-    await until(async () => (await message()) === '');
+    await until(async () => !(await isReady(service.url)));
+    const [entry] = await service.command.waitFor(/^\{.+"cause":".+array_nulls.+\}$/m);
+    await mendSettings(server, (JSON.parse(entry) as { cause: string }).cause);
+    await until(() => isReady(service.url));
     await stop(service);
   });
 

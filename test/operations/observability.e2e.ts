@@ -150,6 +150,21 @@ describe('logs and traces of a running service', () => {
     await until(isBack);
   });
 
+  it('a service that is not ready says why in its log alone', async () => {
+    const probe = async () => {
+      const headers = { 'x-request-id': 'not-ready' };
+      return (await fetchDocumented(`${url}/health/ready`, { headers })).text();
+    };
+    await database.query('ALTER TABLE access_tokens RENAME TO hidden');
+    await until(async () => (await probe()) !== '{"status":"ok"}');
+    expect(await probe()).not.toContain('access_tokens');
+    await service.waitFor(
+      /"not-ready",.*"cause":"The database lacks a table: relation \\"access_tokens\\" does not exist/,
+    );
+    await database.query('ALTER TABLE hidden RENAME TO access_tokens');
+    await until(async () => (await probe()) === '{"status":"ok"}');
+  });
+
   it('the log contains no token, no body and no query', async () => {
     await post(
       '{"id":3,"name":"secretplant"}',
