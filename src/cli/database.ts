@@ -4,21 +4,53 @@ import { statSync } from 'node:fs';
 import { readConfig, settingWarnings, type Config, type DatabaseConfig } from '../config/config.js';
 import { clusterIn } from '../database/embedded/data-dir.js';
 import { joinDatabase } from '../database/open-database.js';
-import { prepareDatabase } from '../database/prepare-database.js';
+import { addressOf, inspectDatabase, prepareDatabase } from '../database/prepare-database.js';
+import type { NeededPrivilege } from '../database/schema-problem.js';
 import { CommandError } from './command-error.js';
 import type { Streams } from './output.js';
 
-/**
- * Runs `action` on the database that the settings name, with its schema up to date. Says what would else be found out too late:
- * a mistyped name of a setting, and that there was no embedded database yet.
- */
-export async function withDatabase(
+type Action = (config: DatabaseConfig) => Promise<void>;
+
+/** Runs `action` on the database that the settings name, with its schema up to date. */
+export function withDatabase(
   { stderr }: Streams,
   env: NodeJS.ProcessEnv | undefined,
-  action: (config: DatabaseConfig) => Promise<void>,
+  action: Action,
 ): Promise<void> {
-  const { database: config } = readConfig(env);
+  return openAndRun(stderr, readSettings(stderr, env), action);
+}
+
+/**
+ * Like `withDatabase`, but makes no embedded database: an export of a new one would be an empty backup, without an error.
+ *
+ * @throws CommandError when there is no database
+ */
+export async function withExistingDatabase(
+  { stderr }: Streams,
+  env: NodeJS.ProcessEnv | undefined,
+  action: Action,
+): Promise<void> {
+  const config = readSettings(stderr, env);
+  if (!exists(config)) {
+    throw new CommandError(
+      `There is no database in ${config.dataDir}. Set DATA_DIR or DATABASE_URL to that of the service.`,
+    );
+  }
+  await openAndRun(stderr, config, action);
+}
+
+/** Says what would else be found out too late: a mistyped name of a setting. */
+function readSettings(stderr: Streams['stderr'], env: NodeJS.ProcessEnv | undefined) {
+  const { database } = readConfig(env);
   for (const problem of settingWarnings(env)) stderr.write(`${problem}\n`);
+  return database;
+}
+
+async function openAndRun(
+  stderr: Streams['stderr'],
+  config: Config['database'],
+  action: Action,
+): Promise<void> {
   const isNew = !exists(config);
   const database = await joinDatabase(config);
   if (isNew) stderr.write(`Made an embedded database in ${config.dataDir}.\n`);
@@ -31,23 +63,31 @@ export async function withDatabase(
 }
 
 /**
- * Like `withDatabase`, but makes no embedded database: an export of a new one would be an empty backup, without an error.
+ * Looks at the settings and at the database that they name, and changes nothing.
  *
- * @throws CommandError when there is no database
+ * @param needed all privileges that requests need
+ * @returns what a start would find
+ * @throws StartError or ConfigError when a start would fail
  */
-export async function withExistingDatabase(
-  streams: Streams,
+export async function checkDatabase(
+  { stderr }: Streams,
   env: NodeJS.ProcessEnv | undefined,
-  action: (config: DatabaseConfig) => Promise<void>,
-): Promise<void> {
-  const { database: config } = readConfig(env);
+  needed: readonly NeededPrivilege[],
+): Promise<string> {
+  const config = readSettings(stderr, env);
   if (!exists(config)) {
-    for (const problem of settingWarnings(env)) streams.stderr.write(`${problem}\n`);
-    throw new CommandError(
-      `There is no database in ${config.dataDir}. Set DATA_DIR or DATABASE_URL to that of the service.`,
-    );
+    return `The settings are valid. There is no database in ${config.dataDir} yet: a start will create it.`;
   }
-  await withDatabase(streams, env, action);
+  const database = await joinDatabase(config);
+  try {
+    const isCurrent = await inspectDatabase(database.config, needed);
+    const schema = `the schema of the database at ${addressOf(database.config)}`;
+    return isCurrent
+      ? `All is well: the settings are valid, and ${schema} is up to date.`
+      : `The settings are valid. A start, or ./plant-store migrate, will bring ${schema} up to date.`;
+  } finally {
+    await database.close();
+  }
 }
 
 /** A server is expected to have one. */
@@ -57,7 +97,7 @@ function exists({ url, dataDir }: Config['database']): boolean {
     statSync(clusterIn(dataDir));
     return true;
   } catch (error) {
-    // A folder that is closed to this user may contain one, and to open it gives the reason.
-    return (error as NodeJS.ErrnoException).code === 'EACCES';
+    // A folder that is closed to this user may contain one, and one below a file never will: to open it gives the reason.
+    return (error as NodeJS.ErrnoException).code !== 'ENOENT';
   }
 }

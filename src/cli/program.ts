@@ -45,6 +45,15 @@ function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Co
     )
     .version(version, '--version', 'print the version')
     .showHelpAfterError()
+    // Commander shows the help of the command above one that it does not know, as if it were that of the unknown one.
+    .addHelpText('beforeAll', ({ error, command }) => {
+      const word = command.args.find((arg) => !arg.startsWith('-'));
+      const known = ['help', ...command.commands.map((known) => known.name())];
+      if (!error && command.commands.length > 0 && word !== undefined && !known.includes(word)) {
+        command.error(`error: unknown command '${word}'`);
+      }
+      return '';
+    })
     .configureOutput({
       writeOut: (text) => streams.stdout.write(text),
       writeErr: (text) => streams.stderr.write(text),
@@ -64,6 +73,16 @@ function createProgram(streams: Streams, env: NodeJS.ProcessEnv | undefined): Co
     streams,
     env,
   );
+
+  program
+    .command('check')
+    .description('check the settings and the database, and change nothing')
+    .action(async () => {
+      const { checkDatabase } = await import('./database.js');
+      const { NEEDED_PRIVILEGES } = await import('../health/readiness.service.js');
+      const result = await checkDatabase(streams, env, NEEDED_PRIVILEGES);
+      await writeResult(streams.stdout, `${result}\n`);
+    });
 
   program
     .command('migrate')

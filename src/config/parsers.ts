@@ -84,7 +84,7 @@ const checked = (problemOf: (text: string) => string | undefined): z.ZodType<str
 export const databaseUrl = checked(problemOfDatabaseUrl);
 
 /** A parameter of `DATABASE_URL` in a variable of its own, under the same rules. */
-export const databaseParameter = (name: string) =>
+export const databaseParameter = (name: string): z.ZodType<string, string> =>
   checked((value) => problemOfVariable(name, value));
 
 /** In a variable of Docker, systemd or a file, nothing replaces these characters: the folder would have this name. */

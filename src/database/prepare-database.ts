@@ -8,6 +8,7 @@ import { ServiceError } from '../errors/service-error.js';
 import { StartError } from '../errors/start-error.js';
 import { databaseOptions } from './database-options.js';
 import { describeDatabaseError, isMisconfigured, isUnavailable } from './postgres-errors.js';
+import { schemaProblem, type NeededPrivilege } from './schema-problem.js';
 import { withDataSource } from './with-data-source.js';
 
 const RETRY_INTERVAL_MS = 1000;
@@ -22,22 +23,57 @@ const MIGRATION_LOCK = 0x706c616e74;
  * @param log receives a message when the wait begins, and when its reason changes
  * @throws StartError when the database cannot be used within `config.startTimeout`, or no retry can help
  */
-export async function prepareDatabase(
+export function prepareDatabase(
   config: DatabaseConfig,
   log: (message: string) => void,
 ): Promise<void> {
+  return retry(config, log, (limit) => migrate(config, limit));
+}
+
+/**
+ * Looks whether the service can do its work on the database, and changes nothing.
+ *
+ * @param needed all privileges that requests need
+ * @returns false if the service can, but a start would bring the schema up to date before
+ * @throws StartError when it cannot
+ */
+export function inspectDatabase(
+  config: DatabaseConfig,
+  needed: readonly NeededPrivilege[],
+): Promise<boolean> {
+  return retry(
+    { ...config, startTimeout: 0 },
+    () => undefined,
+    () =>
+      withDataSource(databaseOptions(config), async (dataSource) => {
+        if (await isBehind(dataSource)) {
+          await refuseIfStuck(dataSource);
+          return false;
+        }
+        const problem = await schemaProblem(dataSource, needed);
+        if (problem !== undefined) throw problem;
+        return true;
+      }),
+  );
+}
+
+/** @param work gets the time that is left, in milliseconds */
+async function retry<Result>(
+  config: DatabaseConfig,
+  log: (message: string) => void,
+  work: (limit: number) => Promise<Result>,
+): Promise<Result> {
   const address = addressOf(config);
   // A monotonic clock: many machines set their date while their services start.
   const deadline = performance.now() + config.startTimeout;
   let logged = '';
   for (;;) {
     try {
-      await migrate(config, Math.max(deadline - performance.now(), config.timeout));
-      return;
+      return await work(Math.max(deadline - performance.now(), config.timeout));
     } catch (error) {
       const cause = error instanceof ServiceError ? error.cause : error;
       const reason = describeDatabaseError(cause);
-      if (!isUnavailable(cause) || isMisconfigured(cause)) {
+      if (!isUnavailable(cause) || isMisconfigured(cause) || config.startTimeout === 0) {
         throw new StartError(`The database at ${address} cannot be used: ${reason}`, { cause });
       }
       if (performance.now() + RETRY_INTERVAL_MS > deadline) {
@@ -68,11 +104,7 @@ export function addressOf({ url, isEmbedded, dataDir }: DatabaseConfig): string 
  * @throws StartError when the database cannot hold every plant; or the error of the database
  */
 async function migrate(config: DatabaseConfig, limit: number): Promise<void> {
-  const isPending = await withDataSource(databaseOptions(config), async (dataSource) => {
-    await refuseOtherEncodings(dataSource);
-    return (await new MigrationExecutor(dataSource).getPendingMigrations()).length > 0;
-  });
-  if (!isPending) return;
+  if (!(await withDataSource(databaseOptions(config), isBehind))) return;
   const milliseconds = Math.ceil(limit);
   await withDataSource(databaseOptions(config, milliseconds), (dataSource) =>
     dataSource.transaction(async ({ queryRunner }) => {
@@ -91,6 +123,31 @@ async function migrate(config: DatabaseConfig, limit: number): Promise<void> {
       await executor.executePendingMigrations();
     }),
   );
+}
+
+/** @throws StartError when the database cannot hold every plant */
+async function isBehind(dataSource: DataSource): Promise<boolean> {
+  await refuseOtherEncodings(dataSource);
+  return (await new MigrationExecutor(dataSource).getPendingMigrations()).length > 0;
+}
+
+const FIND_OBSTACLE = `
+  SELECT CASE
+    WHEN NOT has_table_privilege(to_regclass('migrations'), 'SELECT')
+      THEN 'the role ' || current_user || ' may not read the table migrations'
+    WHEN current_setting('transaction_read_only') = 'on' THEN 'it is read-only'
+    WHEN has_schema_privilege(current_schema(), 'CREATE') IS NOT TRUE THEN 'the role ' || current_user
+      || ' may not create tables in ' || coalesce('the schema ' || current_schema(), 'any schema of search_path')
+    WHEN to_regclass('migrations') IS NULL AND to_regclass('plants') IS NOT NULL
+      THEN 'the table migrations is missing beside the table plants'
+  END AS obstacle`;
+
+/** @throws StartError when a start could not bring the schema up to date */
+async function refuseIfStuck(dataSource: DataSource): Promise<void> {
+  const [row] = await dataSource.query<{ obstacle: string | null }[]>(FIND_OBSTACLE);
+  if (row?.obstacle) {
+    throw new StartError(`its schema cannot be brought up to date: ${row.obstacle}.`);
+  }
 }
 
 /** A database with another encoding would refuse or change some names that are valid in UTF-8. */

@@ -9,7 +9,7 @@ import { LifecycleService } from '../http/lifecycle.service.js';
  * The privileges that requests need; commands and migrations need more. Without UPDATE on access_tokens, requests still
  * succeed, and only the last use is not recorded.
  */
-const NEEDED: readonly NeededPrivilege[] = [
+export const NEEDED_PRIVILEGES: readonly NeededPrivilege[] = [
   { table: 'plants', privilege: 'SELECT' },
   { table: 'plants', privilege: 'INSERT' },
   // For the lock on a plant that is sent again.
@@ -50,7 +50,7 @@ export class ReadinessService {
   private async checkDatabase(now: number): Promise<void> {
     let problem: ServiceError | undefined;
     try {
-      problem = await schemaProblem(this.dataSource, NEEDED);
+      problem = await schemaProblem(this.dataSource, NEEDED_PRIVILEGES);
       this.unavailableSince = undefined;
     } catch (error) {
       this.unavailableSince ??= now;

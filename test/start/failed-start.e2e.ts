@@ -151,7 +151,7 @@ describe('a start that cannot succeed', () => {
         DATABASE_START_TIMEOUT_MS: '0',
         LOG_LEVEL: 'trace',
       },
-      line: /^The database at 127\.0\.0\.1:1\/plants could not be used within 0 ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
+      line: /^The database at 127\.0\.0\.1:1\/plants cannot be used: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
     },
   ])('there is no warning, and one line with the reason, with $env', async ({ env, line }) => {
     const service = attempt(resources, [MAIN], { PORT: '0', ...env });
@@ -202,7 +202,7 @@ describe('a start that cannot succeed', () => {
     await writeFile(join(dir, '.env'), 'DATA_DIR="/dev/null/a#b"\n');
     const command = attempt(resources, [CLI, 'token', 'list'], {}, dir);
     expect(await command.exit()).toBe(1);
-    expect(command.stderr).toMatch(/^There is no database in \/dev\/null\/a#b\. /);
+    expect(command.stderr).toMatch(/^\/dev\/null\/a#b cannot be used: /);
   });
 });
 

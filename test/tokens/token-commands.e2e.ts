@@ -369,6 +369,7 @@ describe('the token commands, beside a running service', () => {
     [['create', '\u200b'], 2, /visible characters/],
     [['create', 'x', 'y'], 2, /too many arguments/],
     [['destroy', 'x'], 2, /unknown command 'destroy'/],
+    [['destroy', '--help'], 2, /unknown command 'destroy'/],
   ])('%j ends with exit code %d and the reason', async (args, exitCode, reason) => {
     const result = await token(...args);
     expect(result).toMatchObject({ exitCode, stdout: '' });
