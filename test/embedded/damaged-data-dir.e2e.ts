@@ -176,7 +176,7 @@ describe('a data folder that cannot be used', () => {
     const service = startAsAnotherUser(path, 'migrate');
     expect(await service.exit()).toBe(1);
     expect(reasonOf(service)).toMatch(
-      /^\S+\/closed\/data cannot be used: EACCES: permission denied, mkdir .*\. Set DATA_DIR to a folder of your own\.\n$/,
+      /^\S+\/closed\/data cannot be used: this user has no permission\. Set DATA_DIR to a folder of your own\.\n$/,
     );
   });
 

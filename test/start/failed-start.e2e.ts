@@ -36,12 +36,12 @@ describe('a start that cannot succeed', () => {
     [
       'a data folder that cannot be made',
       { DATA_DIR: '/dev/null/data' },
-      /^\/dev\/null\/data cannot be used: mkdir: .*Not a directory\. Set DATA_DIR to a folder of your own\.\n$/,
+      /^\/dev\/null\/data cannot be used: a file in its path is not a folder\. Set DATA_DIR to a folder of your own\.\n$/,
     ],
     [
       'a data folder in a place where folders cannot be made',
       { DATA_DIR: '/proc/plants' },
-      /^\/proc\/plants cannot be used: mkdir: .*\. Set DATA_DIR to a folder of your own\.\n$/,
+      /^\/proc\/plants cannot be used: there is no such file or folder\. Set DATA_DIR to a folder of your own\.\n$/,
     ],
     [
       'a data folder that is a file',
@@ -141,7 +141,7 @@ describe('a start that cannot succeed', () => {
   it.each([
     {
       env: { DATA_DIR: '/dev/null/data' },
-      line: /^Opening .+\n\/dev\/null\/data cannot be used: mkdir: .*Not a directory\. Set DATA_DIR to a folder of your own\.\n$/,
+      line: /^Opening .+\n\/dev\/null\/data cannot be used: a file in its path is not a folder\. Set DATA_DIR to a folder of your own\.\n$/,
     },
     {
       env: {

@@ -11,7 +11,8 @@ import {
   readdirSync,
   statSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { describeFileError } from '../../config/file-error.js';
 import { StartError } from '../../errors/start-error.js';
 
 const ROOT = 0;
@@ -31,16 +32,29 @@ export function clusterIn(dataDir: string): string {
  */
 export function makeDataDir(dataDir: string): void {
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeFolder(dataDir);
     const { uid, mode } = statSync(dataDir);
     if (uid === process.geteuid!()) closeToOthers(dataDir, mode);
     else if (uid !== ROOT || !isWritable(dataDir)) throw notOwned(dataDir, uid);
   } catch (error) {
     if (error instanceof StartError) throw error;
     throw new StartError(
-      `${dataDir} cannot be used: ${(error as Error).message}. Set DATA_DIR to a folder of your own.`,
+      `${dataDir} cannot be used: ${describeFileError(error)}. Set DATA_DIR to a folder of your own.`,
       { cause: error },
     );
+  }
+}
+
+/** With the folders above it. Not with `recursive`: where no folder can be made, such as in /proc, that tries without an end. */
+function makeFolder(path: string, isAboveMade = false): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && statSync(path).isDirectory()) return;
+    if (code !== 'ENOENT' || isAboveMade) throw error;
+    makeFolder(dirname(path));
+    makeFolder(path, true);
   }
 }
 
