@@ -87,7 +87,7 @@ export class TokenVerifierService implements OnApplicationBootstrap {
     this.failedAttempts = new FailedAttempts(auth.failuresPerMinute);
     this.checks = new Counter({
       name: 'plant_store_token_checks_total',
-      help: 'Tokens that were checked, by outcome.',
+      help: 'Tokens by outcome: cached (as valid), valid, invalid, limited (429), unchecked (could not be checked).',
       labelNames: ['outcome'],
       registers: [registry],
     });

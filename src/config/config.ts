@@ -1,21 +1,11 @@
 import { resolve } from 'node:path';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { ConfigError } from './config-error.js';
 import { completeUrl } from './database-url.js';
 import { loadEnvFile } from './env-file.js';
 import { misspelledSettings, warningsAbout } from './misspelled-settings.js';
-import {
-  bytes,
-  databaseParameter,
-  databaseUrl,
-  folder,
-  host,
-  httpUrl,
-  integer,
-  issuerUrl,
-  origins,
-} from './parsers.js';
 import { readSecrets } from './secrets.js';
+import { SECRET_SETTINGS, settings } from './settings.js';
 
 /** The settings, read once at the start. Times are milliseconds, sizes are bytes. */
 export type Config = Readonly<z.output<typeof environment>>;
@@ -35,52 +25,6 @@ export const CONFIG = Symbol('config');
 
 /** The keys of an issuer may be requested twice, for 3 s each. */
 const MAX_ISSUER_WAIT_MS = 6000;
-
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-
-/** Every setting by the name of its variable, with its default. */
-export const settings = z.object({
-  HOST: host.default('127.0.0.1'),
-  PORT: integer(0, 65535).default(3000),
-  BASE_URL: httpUrl.optional(),
-  CORS_ORIGINS: origins.optional(),
-  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
-  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
-  KEEP_ALIVE_TIMEOUT_MS: integer(0, 600_000).default(65_000),
-  MAX_CONNECTIONS: integer(1, 1_000_000).optional(),
-  BODY_LIMIT: bytes(1, 1024 * 1024).default(64 * 1024),
-  REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
-  MAX_PENDING_REQUESTS: integer(1, 100_000).default(1000),
-  READINESS_TOLERANCE_MS: integer(0, 3_600_000).default(0),
-  SHUTDOWN_DELAY_MS: integer(0, 600_000).default(0),
-  SHUTDOWN_TIMEOUT_MS: integer(0, 600_000).default(10_000),
-  TRUSTED_PROXY_HOPS: integer(0, 100).default(0),
-  AUTH_FAILURES_PER_MINUTE: integer(1, 1_000_000).default(300),
-  METRICS_TOKEN_SHA256: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/i, 'must be the SHA-256 of a token, 64 hexadecimal digits')
-    .optional(),
-  OIDC_ISSUER: issuerUrl.optional(),
-  OIDC_AUDIENCE: z.string().optional(),
-  DATA_DIR: folder.default('.data'),
-  DATABASE_URL: databaseUrl.optional(),
-  PGPASSWORD: z.string().optional(),
-  PGSSLMODE: databaseParameter('sslmode').optional(),
-  PGSSLROOTCERT: databaseParameter('sslrootcert').optional(),
-  DATABASE_POOL_SIZE: integer(1, 1000).default(10),
-  DATABASE_BATCH_SIZE: integer(1, 10_000).optional(),
-  DATABASE_BATCHES: integer(1, 1000).optional(),
-  DATABASE_TIMEOUT_MS: integer(10, 60_000).default(1500),
-  DATABASE_START_TIMEOUT_MS: integer(0, 86_400_000).default(30_000),
-  NODE_ENV: z.string().optional(),
-});
-
-/** The settings that are secrets: each may be in a file, whose path is the value of the variable with `_FILE` after its name. */
-export const SECRET_SETTINGS = [
-  'DATABASE_URL',
-  'PGPASSWORD',
-  'METRICS_TOKEN_SHA256',
-] as const satisfies readonly (keyof typeof settings.shape)[];
 
 /** The names of all variables that are read. */
 const NAMES: readonly string[] = [

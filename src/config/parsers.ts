@@ -4,13 +4,33 @@ import { problemOfDatabaseUrl, problemOfVariable } from './database-url.js';
 
 const UNITS: Readonly<Record<string, number>> = { '': 1, kb: 1024, mb: 1024 * 1024 };
 
-export const integer = (min: number, max: number): z.ZodType<number, string> => {
+const NUMBER = new Intl.NumberFormat('en-US');
+
+/** What docs/settings.md says of the values. */
+const rangeOf = (min: number, max: number, unit: string): { range: string } => ({
+  range: `${NUMBER.format(min)} to ${NUMBER.format(max)} ${unit}`.trimEnd(),
+});
+
+export const text = z.string().meta({ range: 'any text' });
+
+export const oneOf = (...words: readonly [string, ...string[]]): z.ZodType<string, string> =>
+  z
+    .enum(words, `must be one of ${words.join(', ')}`)
+    .meta({ range: words.map((word) => `\`${word}\``).join(', ') });
+
+export const sha256 = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/i, 'must be the SHA-256 of a token, 64 hexadecimal digits')
+  .meta({ range: '64 hexadecimal digits' });
+
+export const integer = (min: number, max: number, unit = ''): z.ZodType<number, string> => {
   const message = `must be a whole number from ${min} to ${max}`;
   return z
     .string()
     .regex(/^\d{1,15}$/, message)
     .transform(Number)
-    .refine((value) => value >= min && value <= max, message);
+    .refine((value) => value >= min && value <= max, message)
+    .meta(rangeOf(min, max, unit));
 };
 
 export const bytes = (min: number, max: number): z.ZodType<number, string> => {
@@ -19,7 +39,8 @@ export const bytes = (min: number, max: number): z.ZodType<number, string> => {
     .string()
     .regex(/^\d{1,15}(kb|mb)?$/i, message)
     .transform((text) => parseInt(text, 10) * UNITS[text.replace(/\d/g, '').toLowerCase()]!)
-    .refine((value) => value >= min && value <= max, message);
+    .refine((value) => value >= min && value <= max, message)
+    .meta(rangeOf(min, max, 'bytes'));
 };
 
 const withoutCredentials = z.string().refine((text) => {
@@ -34,7 +55,8 @@ export const httpUrl = withoutCredentials
       /^https?:/i.test(text) && /^(?:[\w.-]+|\[.+\])$/.test(URL.parse(text)?.hostname ?? ''),
     'must be an http:// or https:// address whose host has only letters, digits, hyphens and dots',
   )
-  .transform((text) => text.replace(/\/+$/, ''));
+  .transform((text) => text.replace(/\/+$/, ''))
+  .meta({ range: 'http or https URL' });
 
 /** An attacker that replaces the keys in transit could sign tokens: without TLS, the issuer must be on this machine. */
 export function isIssuerUrl(text: string): boolean {
@@ -43,7 +65,9 @@ export function isIssuerUrl(text: string): boolean {
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal);
 }
 
-export const issuerUrl = withoutCredentials.refine(isIssuerUrl, 'must be an https:// address');
+export const issuerUrl = withoutCredentials
+  .refine(isIssuerUrl, 'must be an https:// address')
+  .meta({ range: 'https URL' });
 
 /** An app in a web view has an origin with a scheme of its own, such as capacitor://localhost. */
 const OTHER_ORIGIN = /^(?!https?:|file:|data:|null)[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+(?::\d+)?$/;
@@ -60,7 +84,8 @@ export const origins: z.ZodType<readonly string[], string> = z
       }) ||
       (list.length === 1 && list[0] === '*'),
     'must be *, or origins separated by commas, as browsers send them: in lower case, without a path, a slash at the end or a default port, such as https://garden.example.org',
-  );
+  )
+  .meta({ range: 'origins, separated by commas, or `*`' });
 
 const HOST_NAME = /^[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)*\.?$/u;
 
@@ -69,7 +94,8 @@ export const host = z
   .refine(
     (text) => isIP(text) !== 0 || (text.length <= 253 && HOST_NAME.test(text)),
     'must be a host name or an IP address, such as 127.0.0.1, ::1 or 0.0.0.0',
-  );
+  )
+  .meta({ range: 'host name or IP address' });
 
 /** A text that is not what `problemOf` finds a problem in, which follows the name of the variable in a message. */
 const checked = (problemOf: (text: string) => string | undefined): z.ZodType<string, string> =>
@@ -81,11 +107,13 @@ const checked = (problemOf: (text: string) => string | undefined): z.ZodType<str
       if (problem !== undefined) context.addIssue(problem);
     });
 
-export const databaseUrl = checked(problemOfDatabaseUrl);
+export const databaseUrl = checked(problemOfDatabaseUrl).meta({ range: 'postgres URL' });
 
 /** A parameter of `DATABASE_URL` in a variable of its own, under the same rules. */
 export const databaseParameter = (name: string): z.ZodType<string, string> =>
-  checked((value) => problemOfVariable(name, value));
+  checked((value) => problemOfVariable(name, value)).meta({
+    range: `as \`${name}\` in \`DATABASE_URL\``,
+  });
 
 /** In a variable of Docker, systemd or a file, nothing replaces these characters: the folder would have this name. */
 export const folder = z
@@ -93,4 +121,5 @@ export const folder = z
   .regex(
     /^(?![~$])/,
     'must be a path without ~ or $ at its beginning, which only a shell replaces: write the whole path, such as /home/me/plants',
-  );
+  )
+  .meta({ range: 'folder' });

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ConfigError } from './config-error.js';
-import { readConfig, SECRET_SETTINGS } from './config.js';
+import { readConfig } from './config.js';
+import { SECRET_SETTINGS } from './settings.js';
 
 let dir: string;
 

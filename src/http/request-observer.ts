@@ -49,14 +49,14 @@ export class RequestObserver {
   ) {
     this.durations = new Histogram({
       name: 'plant_store_http_request_duration_seconds',
-      help: 'Time from the header of a request to the end of its response.',
+      help: 'Time from the header of a request to the end of its response. Without an operation: other routes, and what is refused before its route is known.',
       labelNames: ['route', 'method', 'status', 'operation'],
       buckets: BUCKETS_SECONDS,
       registers: [registry],
     });
     this.drops = new Counter({
       name: 'plant_store_connections_dropped_total',
-      help: 'Connections that were closed because there were too many.',
+      help: 'Connections that were closed because MAX_CONNECTIONS were open.',
       registers: [registry],
     });
   }

@@ -30,7 +30,7 @@ export class PlantsService {
     );
     this.outcomes = new Counter({
       name: 'plant_store_plants_total',
-      help: 'Plants that reached the database, by outcome.',
+      help: 'Plants that reached the database, by outcome: created, repeated, refused.',
       labelNames: ['outcome'],
       registers: [registry],
     });

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { patientConfig } from '../setup/database/patient.js';
@@ -5,8 +6,15 @@ import type { DatabaseConfig } from '../../src/config/config.js';
 import { databaseOptions } from '../../src/database/database-options.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { MIGRATION_NAMES } from './migrations.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
+
+/** The names of all migrations, in their order: `1763600000000-create-plants.ts` has the class `CreatePlants1763600000000`. */
+const MIGRATION_NAMES = readdirSync('src/database/migrations')
+  .sort()
+  .map((file) => {
+    const [time, ...words] = file.replace('.ts', '').split('-');
+    return `${words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('')}${time}`;
+  });
 
 // On a server, other tests migrate in the same database, which has one lock; prepareDatabase waits for it.
 describe('migrations', () => {

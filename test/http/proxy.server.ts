@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from '@jest/globals';
-import { settings } from '../../src/config/config.js';
+import { settings } from '../../src/config/settings.js';
 import { startOn, stop, stopUnderLoad } from '../setup/service/built-service.js';
 import { createToken } from '../setup/service/tokens.js';
 import { expectDocumented } from '../setup/http/documented.js';

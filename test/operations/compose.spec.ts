@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { settings } from '../../src/config/config.js';
+import { settings } from '../../src/config/settings.js';
 import { ROOT } from '../setup/process/command.js';
 import { CLOSING_MS } from './closing-time.js';
 

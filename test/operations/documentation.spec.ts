@@ -2,7 +2,8 @@ import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { readConfig, SECRET_SETTINGS, settings } from '../../src/config/config.js';
+import { readConfig } from '../../src/config/config.js';
+import { SECRET_SETTINGS } from '../../src/config/settings.js';
 import { PLANT_FIELDS } from '../../src/plants/dto/plant.js';
 import { runInProcess } from '../setup/service/cli.js';
 
@@ -12,22 +13,6 @@ const { version, scripts } = JSON.parse(textOf('package.json')) as {
   version: string;
   scripts: object;
 };
-
-/** The text of the cells, row by row, of the first table below a heading. */
-function tableBelow(file: string, heading: string): string[][] {
-  const part = textOf(file).split(`\n## ${heading}\n`)[1];
-  if (part === undefined) throw new Error(`${file} has no heading "## ${heading}".`);
-  const rows = part
-    .split('\n## ')[0]!
-    .split('\n')
-    .filter((line) => line.startsWith('|'));
-  return rows.slice(2).map((row) =>
-    row
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim()),
-  );
-}
 
 /** A page without its blocks of code. */
 const proseOf = (file: string) => textOf(file).replaceAll(/^```[^]*?^```$/gm, '');
@@ -43,55 +28,17 @@ const anchorsOf = (file: string) =>
       .replaceAll(' ', '-'),
   );
 
-const ALL_SETTINGS = Object.keys(settings.shape).sort();
-
-/** The parsed value of a setting; undefined if it is wrong. */
-const parsed = (name: string, value: string | undefined): unknown =>
-  settings.shape[name as keyof typeof settings.shape].safeParse(value).data;
-
-const defaultOf = (name: string) => parsed(name, undefined);
-
-/** The settings of .env.example, which are commented out, with their values. */
-const examples = [...textOf('.env.example').matchAll(/^#([A-Z][A-Z0-9_]*)=(.*)$/gm)].map(
-  ([, name, value]) => [name!, value!] as const,
-);
-
 describe('the documentation is complete', () => {
-  it('docs/settings.md has each setting once', () => {
-    const names = tableBelow('docs/settings.md', 'All settings').flatMap(([cell]) => codeIn(cell!));
-    expect(names.sort()).toEqual(ALL_SETTINGS);
-  });
-
-  it('docs/settings.md has the default of each setting', () => {
-    for (const [variables, defaults] of tableBelow('docs/settings.md', 'All settings')) {
-      const names = codeIn(variables!);
-      const values = codeIn(defaults!);
-      if (values.length === 0) {
-        // A cell in words: the setting has no default.
-        expect(names.map(defaultOf)).toEqual(names.map(() => undefined));
-      } else {
-        expect(names.map((name, i) => parsed(name, values[i]))).toEqual(names.map(defaultOf));
-      }
-    }
-  });
-
-  it('docs/settings.md and .env.example name the file variable of each secret setting', () => {
+  it('docs/settings.md names the file variable of each secret setting', () => {
     const files = SECRET_SETTINGS.map((name) => `${name}_FILE`).sort();
     const named = codeIn(textOf('docs/settings.md')).filter((text) => text.endsWith('_FILE'));
     expect([...new Set(named)].sort()).toEqual(files);
-    const inExample = textOf('.env.example').match(/\b[A-Z][A-Z0-9_]*_FILE\b/g);
-    expect(inExample?.sort()).toEqual(files);
   });
 
-  it('.env.example has each setting once, commented out, with a valid value', () => {
-    expect(examples.map(([name]) => name).sort()).toEqual(ALL_SETTINGS);
-    expect(() => readConfig(Object.fromEntries(examples))).not.toThrow();
-  });
-
-  it('.env.example shows each setting that has a default with it', () => {
-    const withDefault = examples.filter(([name]) => defaultOf(name) !== undefined);
-    const shown = withDefault.map(([name, value]) => [name, parsed(name, value)]);
-    expect(shown).toEqual(withDefault.map(([name]) => [name, defaultOf(name)]));
+  it('.env.example has valid values', () => {
+    const examples = textOf('.env.example').matchAll(/^#([A-Z][A-Z0-9_]*)=(.*)$/gm);
+    const env = Object.fromEntries(Array.from(examples, ([, name, value]) => [name!, value]));
+    expect(() => readConfig(env)).not.toThrow();
   });
 
   it('docs/monitoring.md has a section for each alert, to which the alert links', () => {
@@ -115,11 +62,6 @@ describe('the documentation is complete', () => {
     );
   });
 
-  it('docs/api.md has each field of a plant', () => {
-    const fields = tableBelow('docs/api.md', 'Request').flatMap(([cell]) => codeIn(cell!));
-    expect(fields.sort()).toEqual(PLANT_FIELDS.toSorted());
-  });
-
   it('docs/load-and-export.md has the header of CSV', () => {
     expect(codeIn(proseOf('docs/load-and-export.md'))).toContain(PLANT_FIELDS.join());
   });
@@ -135,70 +77,9 @@ describe('the documentation is complete', () => {
     expect(missing).toEqual([]);
   });
 
-  it.each(['prometheus/alerts.yml', 'grafana/dashboards/plant-store.json'])(
-    'deploy/%s counts the requests of each path of the OpenAPI document',
-    (file) => {
-      const { paths } = JSON.parse(textOf('openapi.json')) as { paths: object };
-      // As Express writes them: /plants/:id.
-      const routes = Object.keys(paths).map((path) => path.replaceAll(/\{(\w+)\}/g, ':$1'));
-      const read = (file.endsWith('.json') ? JSON.parse : parse) as (text: string) => unknown;
-      const text = JSON.stringify(read(textOf(`deploy/${file}`))).replaceAll('\\"', '"');
-      const patterns = [...text.matchAll(/\broute=~?"([^"]+)"/g)].map(([, route]) => route!);
-      expect(patterns).not.toEqual([]);
-      const counted = patterns.map((pattern) => ({
-        pattern,
-        routes: routes.filter((route) => new RegExp(`^(?:${pattern})$`).test(route)),
-      }));
-      expect(counted).toEqual(patterns.map((pattern) => ({ pattern, routes })));
-    },
-  );
-
-  it('docs/settings.md has the unit of each time and of each size', () => {
-    const rows = tableBelow('docs/settings.md', 'All settings');
-    const unitOf = (name: string) => {
-      if (name.endsWith('_MS')) return 'ms';
-      return parsed(name, '1kb') === 1024 ? 'bytes' : undefined;
-    };
-    for (const [cell, , range] of rows) {
-      const [name] = codeIn(cell!);
-      const unit = /^[\d,]+ to [\d,]+ (ms|bytes)$/.exec(range!)?.[1];
-      expect([name, unit]).toEqual([name, unitOf(name!)]);
-    }
-  });
-
-  it('docs/settings.md has the range of each setting that is a number', () => {
-    const rows = tableBelow('docs/settings.md', 'All settings');
-    const ofNumbers = rows.filter(([cell]) => {
-      const [name] = codeIn(cell!);
-      return ['1', '1000'].some((value) => typeof parsed(name!, value) === 'number');
-    });
-    const shown = rows.filter(
-      ([, , range]) => /^\d/.test(range!) && !range!.includes('hexadecimal'),
-    );
-    expect(shown).toEqual(ofNumbers);
-    for (const [variable, , range] of shown) {
-      const [name] = codeIn(variable!);
-      const [least, most] = /^([\d,]+) to ([\d,]+)/
-        .exec(range!)!
-        .slice(1)
-        .map((text) => Number(text.replaceAll(',', '')));
-      const results = [least! - 1, least!, most!, most! + 1].map((value) =>
-        parsed(name!, String(value)),
-      );
-      expect([name, ...results]).toEqual([name, undefined, least, most, undefined]);
-    }
-  });
-
-  it('docs/clients.md shows each file of examples/ as it is', () => {
-    const shown = textOf('docs/clients.md').matchAll(
-      /^\[examples\/(\S+)\][^]*?\n```\w+\n([^]*?)```$/gm,
-    );
-    const files = readdirSync('examples').map(
-      (file) => [file, textOf(`examples/${file}`)] as const,
-    );
-    expect(Object.fromEntries([...shown].map(([, file, code]) => [file!, code!]))).toEqual(
-      Object.fromEntries(files),
-    );
+  it('docs/clients.md shows each file of examples/', () => {
+    const shown = textOf('docs/clients.md').matchAll(/^\[examples\/(\S+)\]/gm);
+    expect(Array.from(shown, ([, file]) => file!).sort()).toEqual(readdirSync('examples').sort());
   });
 
   const pages = [

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { parse } from 'yaml';
-import { settings } from '../../src/config/config.js';
+import { settings } from '../../src/config/settings.js';
 import { ROOT } from '../setup/process/command.js';
 import { CLOSING_MS } from './closing-time.js';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { readConfig, settings } from '../../src/config/config.js';
+import { readConfig } from '../../src/config/config.js';
+import { settings } from '../../src/config/settings.js';
 import { environmentOf, valuesOf } from '../setup/service/systemd-unit.js';
 import { CLOSING_MS } from './closing-time.js';
 
