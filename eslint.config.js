@@ -53,6 +53,20 @@ export default tseslint.config(
     },
   },
   {
+    files: ['src/**/*.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          name: '@nestjs/common',
+          importNames: ['Body'],
+          message:
+            'It gives a handler nothing, because no body is parsed before the guard: use @JsonBody.',
+        },
+      ],
+    },
+  },
+  {
     // Tokens expire at a date.
     files: ['src/auth/{jwt-verifier,token-verifier.service}.ts', 'src/cli/token-table.ts'],
     rules: { 'no-restricted-properties': 'off' },
