@@ -1,17 +1,12 @@
 // The token for development, which `npm start` prints: it is kept in a file beside the embedded database.
 
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { describeFileError } from '../config/file-error.js';
+import { developmentTokenFile } from '../database/embedded/data-dir.js';
 import { StartError } from '../errors/start-error.js';
 import type { AccessTokensService } from './access-tokens.service.js';
 import { DEVELOPMENT } from './access-token.js';
-
-/** Where the token for development is kept. */
-function developmentTokenFile(dataDir: string): string {
-  return join(dataDir, 'development-token');
-}
 
 /**
  * Finds the token for development of an embedded database, or makes one and keeps it in the data folder.

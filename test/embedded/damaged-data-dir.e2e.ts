@@ -39,7 +39,7 @@ describe('a data folder that cannot be used', () => {
     original = await makeDataDir();
     const postgres = join(original, 'postgres');
     await mkdir(postgres, { mode: 0o700 });
-    const archive = join(findPostgresPackage(), 'empty-cluster.tgz');
+    const archive = join(findPostgresPackage(), 'new-cluster.tgz');
     await run('tar', ['-xzf', archive, '-C', postgres, '--no-same-owner']);
   });
   afterAll(() => removeDataDir(original));
@@ -228,11 +228,19 @@ describe('a data folder that cannot be used', () => {
     expect(await stat(dataDir)).toMatchObject({ mode: 0o40700 });
   });
 
-  itAsRoot('root closes an empty folder where all users may write, to nobody, too', async () => {
-    await rm(join(dataDir, 'postgres'), { recursive: true });
+  itAsRoot('root leaves a volume open to the users of its containers', async () => {
     await chmod(dataDir, 0o1777);
     expect(await runInProcess(['migrate'], { DATA_DIR: dataDir })).toMatchObject({ exitCode: 0 });
-    expect(await stat(dataDir)).toMatchObject({ uid: 0, mode: 0o40700 });
+    expect(await stat(dataDir)).toMatchObject({ uid: 0, mode: 0o41777 });
+  });
+
+  it('a database that was there and is missing is not replaced by an empty one', async () => {
+    await rm(join(dataDir, 'postgres'), { recursive: true });
+    await writeFile(join(dataDir, 'development-token'), '');
+    const { exitCode, stderr } = await runInProcess(['migrate'], { DATA_DIR: dataDir });
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/\/postgres is missing, and .+development-token shows that there was/);
+    expect(await readdir(dataDir)).toEqual(['development-token']);
   });
 
   it('an open data folder with other files is not closed, but refused', async () => {

@@ -338,7 +338,7 @@ itOnLinux(
     service.process.kill('SIGKILL');
     await service.exit();
     await expect(openDatabase(configOf(0), silent)).rejects.toThrow(
-      `${dataDir} is in use by another Plant Store (its Postgres is the process ${pid}).`,
+      `${dataDir} is in use by another Plant Store (its Postgres, which ends with it, is the process ${pid}).`,
     );
     process.kill(pid, 'SIGINT');
     await open(openDatabase(configOf(), silent));
@@ -370,7 +370,7 @@ itOnLinux(
     await open(openDatabase(configOf(), silent));
     expect(await late.exit()).toBe(1);
     expect(late.stderr).toContain(
-      `${dataDir} is in use by another Plant Store (its Postgres is the process ${await postgresPid()})`,
+      `${dataDir} is in use by another Plant Store (its Postgres, which ends with it, is the process ${await postgresPid()})`,
     );
     expect(existsSync(join(dataDir, 'postgres/postgres.unfinished'))).toBe(false);
   },
@@ -389,7 +389,7 @@ it('a Postgres that a person has started in the folder is named, and keeps its f
   });
   await server.waitFor(/ready to accept connections/);
   await expect(openDatabase(configOf(), silent)).rejects.toThrow(
-    `${dataDir} is in use by another Plant Store (its Postgres is the process ${await postgresPid()})`,
+    `${dataDir} is in use by another Plant Store (its Postgres, which ends with it, is the process ${await postgresPid()})`,
   );
   expect(existsSync(join(cluster, '.s.PGSQL.5432.lock'))).toBe(true);
 });
@@ -432,7 +432,7 @@ describe('a folder that another process has open', () => {
     const outcomes = await Promise.allSettled(services);
     const { exitCode } = await command;
     const refused = outcomes.filter(({ status }) => status === 'rejected');
-    const inUse = `${dataDir} is in use by another Plant Store (its Postgres is the process ${await postgresPid()})`;
+    const inUse = `${dataDir} is in use by another Plant Store (its Postgres, which ends with it, is the process ${await postgresPid()})`;
     const reason = expect.objectContaining({ message: expect.stringContaining(inUse) }) as unknown;
     expect(refused).toEqual([
       { status: 'rejected', reason },

@@ -166,7 +166,7 @@ describe('a service on the embedded database', () => {
     const [pid] = readFileSync(join(dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n');
     expect(second.stderr).toMatch(
       new RegExp(
-        `^Opening .+\n${dataDir} is in use by another Plant Store \\(its Postgres is the process ${pid}\\)\\. Stop that one, or set DATA_DIR to another folder\\.\n$`,
+        `^Opening .+\n${dataDir} is in use by another Plant Store \\(its Postgres, which ends with it, is the process ${pid}\\)\\. Stop that one, or set DATA_DIR to another folder\\.\n$`,
       ),
     );
   });

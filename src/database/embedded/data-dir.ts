@@ -18,6 +18,12 @@ import { StartError } from '../../errors/start-error.js';
 const ROOT = 0;
 
 const RIGHTS_OF_OTHERS = 0o077;
+const OTHERS_WRITE = 0o022;
+
+/** Where the token for development is kept, from the first start of a service on the database. */
+export function developmentTokenFile(dataDir: string): string {
+  return join(dataDir, 'development-token');
+}
 
 /** The folder of the database cluster. */
 export function clusterIn(dataDir: string): string {
@@ -25,22 +31,40 @@ export function clusterIn(dataDir: string): string {
 }
 
 /**
- * Makes the data folder, if it does not exist. It must be closed to other users, or a volume, which often belongs to root; Postgres
- * itself refuses a cluster that belongs to another user.
+ * Makes the data folder, if it does not exist. It must be closed to other users, or be a volume.
  *
- * @throws StartError when this user cannot make or use the data folder
+ * @throws StartError when this user cannot make or use the data folder, or its database is missing
  */
 export function makeDataDir(dataDir: string): void {
   try {
     makeFolder(dataDir);
     const { uid, mode } = statSync(dataDir);
-    if (uid === process.geteuid!()) closeToOthers(dataDir, mode);
+    // A volume often belongs to root, and is open to the users of its containers: root must not lock them out.
+    const isVolume = uid === ROOT && (mode & OTHERS_WRITE) !== 0;
+    if (!isVolume && uid === process.geteuid!()) closeToOthers(dataDir, mode);
     else if (uid !== ROOT || !isWritable(dataDir)) throw notOwned(dataDir, uid);
+    checkCluster(dataDir);
   } catch (error) {
     if (error instanceof StartError) throw error;
     throw new StartError(
       `${dataDir} cannot be used: ${describeFileError(error)}. Set DATA_DIR to a folder of your own.`,
       { cause: error },
+    );
+  }
+}
+
+/** @throws StartError for a database of another user, or one that was here and is missing */
+function checkCluster(dataDir: string): void {
+  const cluster = clusterIn(dataDir);
+  const stats = statSync(cluster, { throwIfNoEntry: false });
+  const user = process.geteuid!();
+  // Root's Postgres works as `nobody`, and refuses the database of any other user itself.
+  if (stats !== undefined && user !== ROOT && stats.uid !== user)
+    throw notOwned(cluster, stats.uid);
+  const token = developmentTokenFile(dataDir);
+  if (stats === undefined && existsSync(token)) {
+    throw new StartError(
+      `${cluster} is missing, and ${token} shows that there was a database. Restore it, or remove that file to begin with an empty database.`,
     );
   }
 }
@@ -73,7 +97,9 @@ function isWritable(folder: string): boolean {
 function closeToOthers(dataDir: string, mode: number): void {
   if ((mode & RIGHTS_OF_OTHERS) === 0) return;
   const isDataDir = existsSync(join(clusterIn(dataDir), 'PG_VERSION'));
-  if (!isDataDir && readdirSync(dataDir).length > 0) {
+  // A new disk has a folder of its own.
+  const others = readdirSync(dataDir).filter((name) => name !== 'lost+found');
+  if (!isDataDir && others.length > 0) {
     throw new StartError(
       `${dataDir} is open to other users, and has other files than a database. Set DATA_DIR to a folder of your own; if it is one, close it: chmod 700 ${dataDir}`,
     );

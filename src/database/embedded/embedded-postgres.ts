@@ -115,6 +115,7 @@ export async function startEmbeddedPostgres(
 const PACKAGES: Readonly<Record<string, string>> = {
   flock: 'util-linux',
   setpriv: 'util-linux',
+  sync: 'coreutils',
 };
 
 /** @param output of Postgres and the shell, until they ended */
@@ -122,7 +123,7 @@ function errorOf(dataDir: string, code: number | null, output: string): StartErr
   const holder = /another postmaster \(PID (\d*)\)/.exec(output);
   if (holder !== null) {
     const [, pid] = holder;
-    const owner = pid === '' ? '' : ` (its Postgres is the process ${pid})`;
+    const owner = pid === '' ? '' : ` (its Postgres, which ends with it, is the process ${pid})`;
     return new DataDirInUseError(
       `${dataDir} is in use by another Plant Store${owner}. Stop that one, or set DATA_DIR to another folder.`,
     );

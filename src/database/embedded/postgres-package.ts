@@ -11,7 +11,7 @@ import { StartError } from '../../errors/start-error.js';
  */
 export function findPostgresPackage(): string {
   const folder = findPackage(`${process.platform}-${process.arch}`);
-  if (existsSync(join(folder, 'empty-cluster.tgz'))) return folder;
+  if (existsSync(join(folder, 'new-cluster.tgz'))) return folder;
   throw new StartError(
     'The embedded Postgres is not built. Run npm run build, which says why if it cannot be, or set DATABASE_URL to a Postgres server.',
   );

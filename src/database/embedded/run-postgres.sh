@@ -45,7 +45,7 @@ if [ ! -e "$cluster" ]; then
   trap 'rm -rf "$new"' EXIT
   # tar itself would read a backslash in the name of a folder as the beginning of another character.
   rm -rf "$new" && mkdir -m 700 "$new" &&
-    (cd "$new" && tar -xz --no-same-owner) <"$package/empty-cluster.tgz" && give_to_nobody "$new" &&
+    (cd "$new" && tar -xz --no-same-owner) <"$package/new-cluster.tgz" && give_to_nobody "$new" &&
     sync -f "$new" && mv "$new" "$cluster" && sync -f "$cluster" || exit
   trap - EXIT
 fi
