@@ -95,7 +95,8 @@ describe('the page of Swagger UI', () => {
   it.each(VIEWS)('is accessible, and no wider than the screen: %j', async (view) => {
     const { page, close } = await open(view);
     const width = () => page.evaluate<number>('document.documentElement.scrollWidth');
-    await page.locator('details summary').first().click();
+    for (const summary of await page.locator('details:not([open]) > summary').elementHandles())
+      await summary.click();
     expect(await findings(page)).toEqual([]);
     await page.getByRole('button', { name: 'Authorize' }).first().click();
     expect(await findings(page)).toEqual([]);
@@ -146,6 +147,38 @@ describe('the page of Swagger UI', () => {
     expect(text).toMatch(/^Plant Store/);
     for (const noise of ['default', 'Computed URL', 'Servers', 'No parameters', 'No links']) {
       expect(text).not.toContain(noise);
+    }
+    await close();
+  });
+
+  it('shows the example of the first response, and of each other one by the keyboard', async () => {
+    const { page, close } = await open();
+    const examples = createPlantOf(page).locator('.response .model-example');
+    const shown = () => examples.filter({ visible: true }).count();
+    expect([await examples.count(), await shown()]).toEqual([6, 1]);
+    const failed = createPlantOf(page).locator('.response', { hasText: 'The request failed' });
+    await failed.locator('summary').press('Enter');
+    expect(await shown()).toBe(2);
+    await failed.getByLabel('Example', { exact: true }).selectOption('bodyInvalid');
+    await failed.getByText('40005', { exact: true }).waitFor();
+    await failed.locator('summary').press('Enter');
+    expect(await shown()).toBe(1);
+    await close();
+  });
+
+  it('has no button on the text of a request or a response', async () => {
+    const { page, close } = await open();
+    await authorize(page, service.token);
+    await createPlantOf(page)
+      .getByLabel('Request body')
+      .fill(`{"id": 1.5, "name": 3, "tag": null, "more": "${'more '.repeat(50)}"}`);
+    await createPlantOf(page).locator('.execute').click();
+    await createPlantOf(page).locator('.live-responses-table', { hasText: '40005' }).waitFor();
+    for (const part of ['.curl-command', '.live-responses-table .highlight-code']) {
+      const [text, button] = await Promise.all(
+        ['pre', 'button'].map((tag) => page.locator(`${part} ${tag}`).last().boundingBox()),
+      );
+      expect(button!.y).toBeGreaterThanOrEqual(text!.y + text!.height);
     }
     await close();
   });

@@ -49,11 +49,27 @@ const withTokenHelp =
       React.createElement(LiveResponse, props),
     );
 
+// What belongs to a response is closed below its description, except for the first one, so that the page is short.
+const withDetails = (OriginalResponse, { React }) =>
+  class extends OriginalResponse {
+    render() {
+      const row = super.render();
+      const [status, cell, links] = row.props.children;
+      const [description, ...content] = cell.props.children;
+      const summary = React.createElement('summary', null, description);
+      const open = this.props.controlsAcceptHeader;
+      const details = React.createElement('details', { open }, summary, ...content);
+      const openableCell = React.cloneElement(cell, null, details);
+      return React.cloneElement(row, null, status, openableCell, links);
+    }
+  };
+
 const plantStorePlugin = () => ({
   // The only server is the default of `base_url`; the Content-Security-Policy allows no other.
   components: { ServersContainer: () => null },
   wrapComponents: {
     liveResponse: withTokenHelp,
+    response: withDetails,
     // Names and roles for screen readers, which Swagger UI lacks.
     InfoContainer: within('section', { 'aria-label': 'Description' }),
     authorizationPopup: within('div', { role: 'dialog', 'aria-label': 'Authorize' }),
