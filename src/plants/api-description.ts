@@ -15,7 +15,7 @@ every start. It stays the same until \`./plant-store token rotate development\` 
 
 An \`id\` is an integer from -9223372036854775808 to 9223372036854775807. JavaScript numbers are exact only up to 9007199254740991: a larger id is
 rounded before it is sent, and the service cannot notice. Keep ids as \`BigInt\`, and write them as
-\`JSON.rawJSON(String(id))\` in \`JSON.stringify\`.
+\`JSON.rawJSON(String(id))\` (Node 22, browsers of 2025) in \`JSON.stringify\`.
 
 ## Retries
 
