@@ -47,8 +47,11 @@ describe('the documentation is complete', () => {
     };
     const rules = groups.flatMap((group) => group.rules);
     const [, alerts] = textOf('docs/monitoring.md').split('\n## Alerts\n');
-    const sections = alerts!.split('\n## ')[0]!.match(/(?<=\n### )\w+/g);
-    expect(sections?.toSorted()).toEqual(rules.map(({ alert }) => alert).sort());
+    const parts = alerts!.split('\n## ')[0]!.split('\n### ').slice(1);
+    const sections = parts.map((part) => /^\w+/.exec(part)![0]);
+    // With a query to paste, and a line for the log.
+    for (const part of parts) expect(part).toMatch(/\n```promql\n[^]*\n```sh\nlog \| jq /);
+    expect(sections.toSorted()).toEqual(rules.map(({ alert }) => alert).sort());
     for (const { alert, annotations } of rules) {
       expect(annotations.runbook_url).toMatch(
         new RegExp(`/docs/monitoring\\.md#${alert.toLowerCase()}$`),

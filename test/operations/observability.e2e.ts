@@ -301,12 +301,14 @@ describe('metrics', () => {
     expect(await metrics()).toContain(`\nplant_store_build_info{version="${version}"} 1\n`);
   });
 
-  it('are all on the dashboard; the dashboard and the alerts use no others', async () => {
+  it('are all on the dashboard; the dashboard, the alerts and their documentation use no others', async () => {
     const types = (await metrics()).match(/^# TYPE plant_store_.*$/gm)!.join('\n');
     const exported = metricsIn(types);
     expect(metricsIn(dashboard)).toEqual(exported);
-    const alerts = readFileSync('deploy/prometheus/alerts.yml', 'utf8');
-    expect(exported).toEqual(expect.arrayContaining(metricsIn(alerts)));
+    for (const file of ['deploy/prometheus/alerts.yml', 'docs/monitoring.md']) {
+      const used = metricsIn(readFileSync(file, 'utf8'));
+      expect(exported).toEqual(expect.arrayContaining(used));
+    }
   });
 
   it('have the unit of their name on the dashboard', () => {
