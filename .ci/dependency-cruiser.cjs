@@ -131,10 +131,15 @@ module.exports = {
     },
     {
       name: 'no-unused-files',
+      // int64-param.ts waits for the first operation with an id in its path: docs/architecture.md, "How to add …".
       comment: 'A file that no program needs is dead.',
       severity: 'error',
       from: { path: programs },
-      to: { path: '^src/.*\\.ts$', pathNot: `\\.spec\\.ts$|${programs}`, reachable: false },
+      to: {
+        path: '^src/.*\\.ts$',
+        pathNot: `\\.spec\\.ts$|/int64-param\\.ts$|${programs}`,
+        reachable: false,
+      },
     },
   ],
   options: {

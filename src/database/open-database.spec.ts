@@ -65,7 +65,7 @@ describe('a data folder that is open', () => {
     const second = openDatabase(configOf(), silent);
     await expect(second).rejects.toBeInstanceOf(DataDirInUseError);
     await expect(second).rejects.toThrow(
-      `${dataDir} is in use by another Plant Store (its Postgres is the process ${await postgresPidIn(dataDir)}). Stop that one, or set DATA_DIR to another folder.`,
+      `${dataDir} is in use by another Plant Store (its Postgres, which ends with it, is the process ${await postgresPidIn(dataDir)}). Stop that one, or set DATA_DIR to another folder.`,
     );
   });
 
@@ -75,7 +75,7 @@ describe('a data folder that is open', () => {
     resources.defer(() => removeDataDir(otherDir));
     await symlink(join(dataDir, 'postgres'), join(otherDir, 'postgres'));
     await expect(openDatabase({ ...configOf(), dataDir: otherDir }, silent)).rejects.toThrow(
-      `${otherDir} is in use by another Plant Store (its Postgres is the process ${await postgresPidIn(dataDir)}).`,
+      `${otherDir} is in use by another Plant Store (its Postgres, which ends with it, is the process ${await postgresPidIn(dataDir)}).`,
     );
   });
 
