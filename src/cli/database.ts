@@ -84,7 +84,7 @@ export async function checkDatabase(
     const schema = `the schema of the database at ${addressOf(database.config)}`;
     return isCurrent
       ? `All is well: the settings are valid, and ${schema} is up to date.`
-      : `The settings are valid. A start, or ./plant-store migrate, will bring ${schema} up to date.`;
+      : `The settings are valid. A start, or ./plant-store migrate, brings ${schema} up to date, for which its role must own the tables.`;
   } finally {
     await database.close();
   }

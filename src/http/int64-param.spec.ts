@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { expect, it } from '@jest/globals';
 import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -27,6 +28,10 @@ class ThingsModule {}
 async function start(): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(ThingsModule, { logger: false });
   app.useGlobalFilters(new ErrorFilter());
+  app.use((_request: unknown, response: ServerResponse, next: () => void) => {
+    response.setHeader('X-Request-Id', 'of every response');
+    next();
+  });
   await app.listen(0, '127.0.0.1');
   resources.defer(() => app.close());
   return app;

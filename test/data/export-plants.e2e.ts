@@ -192,7 +192,7 @@ describe('plants export', () => {
     expect(lines).toHaveLength(1 + MANY + 1);
     expect(lines).toContain(`${MANY},${'a'.repeat(1000)}${NO_MORE}`);
     expect(command.stdout).not.toContain('late');
-    expect(command.stderr).toMatch(/^20,000 plants exported, 20\.1 MB, in /m);
+    expect(command.stderr).toMatch(/^20,000 plants exported, 20\.\d MB, in /m);
   });
 
   it('ends without a message when the reader of a pipe has ended', async () => {

@@ -160,7 +160,7 @@ describe('plants load', () => {
     expect(exitCode).toBe(0);
     expect(stderr).toContain(
       '6 stored, 1 stored before, 0 refused.\n' +
-        'Plants with the text NULL, \\N, NA or NaN as their tag, which is stored as it is: 5.',
+        `Plants with the text NULL, \\N, NA or NaN as their ${OPTIONAL_FIELDS.join(' or ')}, which is stored as it is: 5.`,
     );
     expect((await service.storedPlants()).map(({ tag }) => tag)).toEqual([
       'NULL',

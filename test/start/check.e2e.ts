@@ -22,7 +22,7 @@ describe('./plant-store check, on a server', () => {
     expect(await run('check')).toMatchObject({
       exitCode: 0,
       stdout: expect.stringMatching(
-        / A start, or \.\/plant-store migrate, will bring the schema .+ up to date\.\n$/,
+        / A start, or \.\/plant-store migrate, brings the schema .+ up to date, for which its role must own the tables\.\n$/,
       ),
       stderr: '',
     });
