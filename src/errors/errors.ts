@@ -18,7 +18,7 @@ type Make<Args extends readonly unknown[]> = (...args: [...Args, cause?: unknown
 
 const all: ErrorKind[] = [];
 
-/** Every error, by its number. */
+/** Every error, in the order of their numbers. */
 export const ERRORS: readonly ErrorKind[] = all;
 
 /** @param title the name of its example in the OpenAPI document */
@@ -26,6 +26,8 @@ function declare<Args extends readonly unknown[]>(
   title: string,
   { message, headersOf, headers = {}, ...about }: Declaration<Args>,
 ): ErrorKind & Make<Args> {
+  if (all.some((other) => other.code === about.code)) throw new Error(`${about.code} is taken.`);
+  // The cause follows the arguments of `message`, none of which has a default.
   const make: Make<Args> = (...given) => {
     const cause = given[message.length];
     const args = given as unknown as Args;

@@ -3,6 +3,7 @@
 import {
   applyDecorators,
   Injectable,
+  UseGuards,
   type CanActivate,
   type ExecutionContext,
   type Type,
@@ -23,6 +24,7 @@ import {
   tooManyAttempts,
 } from '../errors/errors.js';
 import { ServiceError } from '../errors/service-error.js';
+import { AdmissionGuard } from '../http/admission.guard.js';
 import { headers, type HeaderName } from './headers.js';
 
 interface OperationOptions {
@@ -64,10 +66,11 @@ const STATUSES: Readonly<Record<number, readonly [description: string, ...Header
 
 const OperationId = Reflector.createDecorator<string>();
 
-/** Documents a handler with its responses, and gives its requests the label `operation` in the metrics. */
+/** Documents a handler with its responses, limits its requests in flight, and gives them the label `operation` in the metrics. */
 export function Operation({ success, errors, ...about }: OperationOptions): MethodDecorator {
   const byStatus = Map.groupBy([...COMMON_ERRORS, ...errors], ({ status }) => status);
   return applyDecorators(
+    UseGuards(AdmissionGuard),
     OperationId(about.operationId),
     ApiOperation(about),
     ApiOkResponse({ ...success, headers: headers('X-Request-Id') }),
@@ -76,7 +79,9 @@ export function Operation({ success, errors, ...about }: OperationOptions): Meth
 }
 
 function errorResponse(status: number, errors: readonly ServiceError[]): MethodDecorator {
-  const [description, ...names] = STATUSES[status]!;
+  const about = STATUSES[status];
+  if (about === undefined) throw new Error(`STATUSES says nothing of the status ${status}.`);
+  const [description, ...names] = about;
   const examples = Object.fromEntries(errors.map(exampleOf));
   if (Object.keys(examples).length < errors.length) {
     throw new Error(`Two examples of the response "${description}" have the same error number.`);

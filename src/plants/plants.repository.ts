@@ -29,7 +29,7 @@ function insertValues(count: number): PreparedStatement {
     ${KEEP_STORED}`));
 }
 
-/** The parameters of a row, whose rows have those of the fields one after the other. */
+/** Those of a row: `$1, $2, $3` for row 0, `$4, …` for row 1. */
 function parametersOf(row: number): string[] {
   return PLANT_FIELDS.map((_, i) => `$${row * PLANT_FIELDS.length + i + 1}`);
 }

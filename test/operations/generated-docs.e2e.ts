@@ -17,6 +17,8 @@ let service: TestService;
 
 beforeAll(async () => {
   service = await startService();
+  // A metric shows its labels when it has a value.
+  await service.post('{"id":1,"name":"a"}');
 });
 afterAll(() => service.close());
 
@@ -58,10 +60,11 @@ function exampleEnv(): string {
     SECRET_SETTINGS.map((name) => `${name}_FILE`),
   );
   const head = `Settings of the Plant Store. Copy this file to .env, and remove the # in front of a setting that you change. Each setting is shown with its default, or with an example. Variables of the environment take precedence over this file. An empty variable counts as not set. A secret may be in a file: ${files} is the path of the file.`;
-  const entries = SETTINGS.map(({ name, meaning, unset, byDefault, example }) => {
+  const entries = SETTINGS.map(({ name, meaning, range, unset, byDefault, example }) => {
     const plain = meaning.replaceAll(/`|\[|\]\([^)]*\)/g, '');
     const otherwise = unset === undefined ? '' : ` Not set: ${unset.replaceAll('`', '')}.`;
-    const about = `${plain[0]!.toUpperCase()}${plain.slice(1)}.${otherwise}`;
+    const values = range === 'any text' ? '' : ` Values: ${range.replaceAll('`', '')}.`;
+    const about = `${plain[0]!.toUpperCase()}${plain.slice(1)}.${values}${otherwise}`;
     return `${comment(about)}\n#${name}=${byDefault ?? example!}\n`;
   });
   return [`${comment(head)}\n`, ...entries].join('\n');
@@ -108,8 +111,16 @@ function fieldsTable(): string {
 async function metricsTable(): Promise<string> {
   const text = await readMetrics(service.url, service.token);
   const helps = [...text.matchAll(/^# HELP (plant_store_\w+) (.+)$/gm)];
-  const rows = helps.map(([, name, help]) => row(code(name!), help!));
-  return table(['metric', 'meaning'], rows.sort());
+  const labelsOf = (name: string) => {
+    const [, labels = ''] = new RegExp(`^${name}(?:_bucket)?\\{(.+)\\}`, 'm').exec(text) ?? [];
+    const names = Array.from(labels.matchAll(/(\w+)="/g), ([, label]) => label!);
+    return names
+      .filter((label) => label !== 'le')
+      .map(code)
+      .join(', ');
+  };
+  const rows = helps.map(([, name, help]) => row(code(name!), labelsOf(name!), help!));
+  return table(['metric', 'labels', 'meaning'], rows.sort());
 }
 
 /** @returns the text with what is between `<!-- name -->` and `<!-- end of name -->` replaced */

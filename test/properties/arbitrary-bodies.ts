@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check';
-import { PLANT_FIELDS } from '../../src/plants/dto/plant.js';
+import { isRequired, PLANT_FIELDS } from '../../src/plants/dto/plant.js';
 import {
   anyDeepValue,
   anyHostileTree,
@@ -57,7 +57,7 @@ const sometimes = <Value>(percent: number, value: Arbitrary<Value>) =>
 
 const unknownName = fc.oneof(fc.constantFrom('"x"', '"ID"', '"access_token"'), anyName);
 
-const OPTIONAL = PLANT_FIELDS.filter((field) => field !== 'id' && field !== 'name');
+const OPTIONAL = PLANT_FIELDS.filter((field) => !isRequired(field));
 
 const quoted = (name: string) => `"${name}"`;
 

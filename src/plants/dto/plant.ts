@@ -13,7 +13,7 @@ interface TextOptions {
   readonly isOptional?: boolean;
 }
 
-/** A text. Its column is a `text` of the same name, with NULL where it is missing. */
+/** A text. Its column is a `text` of the same name, which is written in lower case in SQL, with NULL where the text is missing. */
 function PlantText({ description, example, isOptional = false }: TextOptions): PropertyDecorator {
   const schema = {
     type: 'string' as const,

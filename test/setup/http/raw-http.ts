@@ -47,7 +47,10 @@ export async function beginPlant(
   if (response?.status !== 100) throw new Error(`The response is ${response?.status}, not 100.`);
 }
 
-/** The bytes that a test wrote to a connection, as Latin-1, and how many responses it has read. */
+/**
+ * The bytes that a test wrote to a connection, as Latin-1, and how many responses it has read. What is no request, such as
+ * bytes that the parser refuses, is the last thing on a connection, and its response is that of no operation.
+ */
 const exchanges = new WeakMap<Socket, { written: string; read: number }>();
 
 /**
