@@ -119,6 +119,11 @@ async function* unpack(bytes: Readable): AsyncGenerator<Buffer> {
 }
 
 function notOnePlantPerLine(firstLine: string): CommandError {
+  if (firstLine.endsWith('},')) {
+    return new CommandError(
+      'JSON must have one plant per line, without a comma after it: remove the comma at the end of each line.',
+    );
+  }
   const filter = firstLine.startsWith('[') ? "'.[]'" : '.';
   return new CommandError(
     `JSON must have one plant per line. This command writes it so, with jq 1.7 or newer (older ones round long ids): jq -c ${filter} FILE`,

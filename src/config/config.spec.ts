@@ -146,6 +146,7 @@ describe('readConfig', () => {
     ['BASE_URL', 'https://secret,example.org'],
     ['BASE_URL', 'https://*.secret.org'],
     ['DATA_DIR', '~'],
+    ['DATA_DIR', '"/srv/secret"'],
     ['DATA_DIR', '~secret/plants'],
     ['DATA_DIR', '$HOME/secret'],
     ['DATABASE_URL', 'mysql://u:secret@h/d'],

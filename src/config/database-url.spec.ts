@@ -63,14 +63,19 @@ describe('DATABASE_URL', () => {
     expect(read(`postgres://db/plants?${query}`).ssl).toEqual(ssl);
   });
 
-  it.each(['schema', 'currentSchema', 'search_path'])(
-    'the parameter %s of other programs is refused: plants would be in another schema',
-    (name) => {
-      expect(() => read(`postgres://db/plants?${name}=garden`)).toThrow(
-        `DATABASE_URL has the parameter ${name}, which has no effect: write ?options=-c%20search_path%3DNAME`,
-      );
-    },
-  );
+  it.each([
+    ['schema', '?options=-c%20search_path%3DNAME'],
+    ['currentSchema', '?options=-c%20search_path%3DNAME'],
+    ['search_path', '?options=-c%20search_path%3DNAME'],
+    ['searchpath', '?options=-c%20search_path%3DNAME'],
+    ['useSSL', 'sslmode=verify-full for TLS'],
+    ['tls', 'sslmode=verify-full for TLS'],
+    ['sslaccept', 'sslmode=verify-full for TLS'],
+  ])('the parameter %s of other programs is refused: it would have no effect', (name, form) => {
+    expect(() => read(`postgres://db/plants?${name}=garden`)).toThrow(
+      `DATABASE_URL has the parameter ${name}, which has no effect: write ${form}`,
+    );
+  });
 
   it.each(['"', "'"])('%s around the address is refused in words', (quote) => {
     expect(() => read(`${quote}postgres://db/plants${quote}`)).toThrow(

@@ -87,7 +87,7 @@ function problemOfParameters(parameters: URLSearchParams): string | undefined {
 }
 
 function problemOfParameter(name: string, value: string): string | undefined {
-  switch (name.toLowerCase()) {
+  switch (name.toLowerCase().replaceAll(/[_-]/g, '')) {
     case 'ssl':
       // pg understands `true` and `1`, and 0 for none; it fails at the first connection with any other text.
       return name === 'ssl' && ['true', '1', '0'].includes(value)
@@ -97,10 +97,18 @@ function problemOfParameter(name: string, value: string): string | undefined {
       return SSL_MODES.includes(value)
         ? undefined
         : `must have one of these values of sslmode: ${SSL_MODES.join(', ')}`;
+    // Of other programs: the password would be sent without TLS.
+    case 'usessl':
+    case 'requiressl':
+    case 'sslaccept':
+    case 'tls':
+    case 'encrypt':
+    case 'gssencmode':
+      return `has the parameter ${name}, which has no effect: write sslmode=verify-full for TLS`;
     // Of other programs: the plants would be in another schema than the one that is meant.
     case 'schema':
     case 'currentschema':
-    case 'search_path':
+    case 'searchpath':
       return `has the parameter ${name}, which has no effect: write ?options=-c%20search_path%3DNAME`;
     default:
       return undefined;

@@ -119,7 +119,7 @@ export const databaseParameter = (name: string): z.ZodType<string, string> =>
 export const folder = z
   .string()
   .regex(
-    /^(?![~$])/,
-    'must be a path without ~ or $ at its beginning, which only a shell replaces: write the whole path, such as /home/me/plants',
+    /^(?![~$"'])/,
+    'must be a path without ~, $ or a quote at its beginning, which only a shell replaces: write the whole path, such as /home/me/plants',
   )
   .meta({ range: 'folder' });

@@ -460,6 +460,11 @@ describe('plants load', () => {
   it.each<[string, string | Buffer, string]>([
     ['is of another kind', '<html>"a" b</html>\n', 'The first line must be'],
     ['is an array', '[{"id":1,"name":"a"}]', `${ONE_PER_LINE} jq -c '.[]' FILE`],
+    [
+      'has a comma after each plant',
+      '{"id":1,"name":"a"},\n',
+      'JSON must have one plant per line, without a comma after it',
+    ],
     ['is printed over many lines', '{\n "id":1,"name":"a"}', `${ONE_PER_LINE} jq -c . FILE`],
     ['is a list over many lines', '{"plants":[\n{"id":1,"name":"a"}]}', ONE_PER_LINE],
     ['has an unknown column', 'id;name;Tags\n1;a;b\n', `${EXPECTED_HEADER} It is "id;name;Tags".`],

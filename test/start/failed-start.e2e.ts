@@ -66,7 +66,7 @@ describe('a start that cannot succeed', () => {
     [
       'a data folder that a shell should have expanded',
       { DATA_DIR: '~/plants' },
-      /^DATA_DIR must be a path without ~ or \$ .*: write the whole path, such as \/home\/me\/plants\n$/,
+      /^DATA_DIR must be a path without ~, \$ or a quote .*: write the whole path, such as \/home\/me\/plants\n$/,
     ],
     [
       'two addresses in one, which the policy of the page could not contain',
