@@ -296,7 +296,9 @@ describe('the token commands, beside a running service', () => {
     try {
       // The settings of the database may end sessions that hold a lock.
       await other.query(`SET idle_in_transaction_session_timeout = 0; BEGIN; ${statement}`);
-      const results = commands.map((command) => token(...command));
+      // A wait for a lock ends after a tenth of this: a command that begins late must find the others waiting.
+      const env = { ...settings(), DATABASE_TIMEOUT_MS: '60000' };
+      const results = commands.map((command) => runInProcess(['token', ...command], env));
       const waiting = `SELECT 1 FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FOR UPDATE%'`;
       await until(async () => (await service.database.query(waiting)).length === commands.length);
