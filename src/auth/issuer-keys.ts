@@ -44,9 +44,9 @@ export class IssuerKeys {
   private nextAttemptAt = 0;
   private lastFailure: ServiceError | undefined;
   private waiting = 0;
-  /** What the metadata may call the issuer. With the slash at its end and without, they are in the same place. */
+  /** The two names that the metadata may give the issuer: without a slash at its end, and with one. */
   readonly names: readonly [string, string];
-  /** What they call it. */
+  /** The one of them that the metadata give, when they have been fetched. */
   private name: string | undefined;
 
   /** @param setting the issuer, or the URL of its metadata, which many identity providers show in its place */

@@ -29,7 +29,7 @@ const STATEMENT_TIMEOUT_MS = 30_000;
 
 const OPTIONAL_FIELDS = TEXT_FIELDS.filter((field) => !isRequired(field));
 
-/** What databases and programs write for no value. */
+/** Texts that databases and programs write where a value is missing. */
 const NO_VALUE = /^(?:NULL|\\N|NA|NaN)$/i;
 
 const SAFE_TO_REPEAT =

@@ -1,4 +1,4 @@
-// What commands write: results on standard output, messages and questions on standard error.
+// The output of commands: results go to standard output, messages and questions to standard error.
 
 import { once } from 'node:events';
 import { fstatSync, writeFileSync } from 'node:fs';

@@ -2,7 +2,6 @@
 
 import { isUtf8 } from 'node:buffer';
 import { pipeline, Readable } from 'node:stream';
-import { createGunzip } from 'node:zlib';
 import { CsvError, parse, type InfoRecord, type Options } from 'csv-parse';
 import { bodyInvalid } from '../errors/errors.js';
 import { ServiceError } from '../errors/service-error.js';
@@ -10,10 +9,10 @@ import type { JsonValue } from '../http/exact-json.js';
 import { parseInt64 } from '../http/int64.js';
 import { parseBody } from '../http/json-body.js';
 import { validate } from '../http/validate.js';
-import { NewPlant } from '../plants/dto/plant.js';
-import { PLANT_FIELDS, isRequired, TEXT_FIELDS } from '../plants/dto/plant.js';
+import { isRequired, NewPlant, PLANT_FIELDS, TEXT_FIELDS } from '../plants/dto/plant.js';
 import { CommandError } from './command-error.js';
 import { isLeftOut } from './plant-format.js';
+import { concatenate, unpack } from './unpack.js';
 
 /** A plant of the file, or the error that a request with it would get. */
 export interface PlantLine {
@@ -54,67 +53,6 @@ export async function* readPlantLines(bytes: Readable, name: string): AsyncGener
   } catch (error) {
     if (error instanceof CommandError) error.message = `${name}: ${error.message}`;
     throw error;
-  }
-}
-
-async function* concatenate(
-  head: readonly Buffer[],
-  tail: AsyncIterable<Buffer>,
-): AsyncGenerator<Buffer> {
-  yield* head;
-  yield* tail;
-}
-
-const GZIP = '\x1f\x8b';
-
-/** What people take for CSV, by its first bytes. */
-const OTHER_KINDS = [
-  ['PK\x03\x04', 'a ZIP archive or a workbook (.xlsx, .ods)'],
-  ['\xd0\xcf\x11\xe0', 'a workbook (.xls)'],
-  ['BZh', 'compressed with bzip2'],
-  ['\xfd7zXZ\0', 'compressed with xz'],
-  ['(\xb5/\xfd', 'compressed with zstd'],
-] as const;
-
-const LONGEST_SIGNATURE = 6;
-
-/**
- * @returns the text: the bytes themselves, or what is in gzip
- * @throws CommandError when the file is of another kind, or its gzip damaged
- */
-async function* unpack(bytes: Readable): AsyncGenerator<Buffer> {
-  const chunks = bytes.iterator() as AsyncIterableIterator<Buffer>;
-  let head = Buffer.alloc(0);
-  while (head.length < LONGEST_SIGNATURE) {
-    const next = await chunks.next();
-    if (next.done === true) break;
-    head = Buffer.concat([head, next.value]);
-  }
-  const isOf = (signature: string) => head.toString('latin1').startsWith(signature);
-  const [, kind] = OTHER_KINDS.find(([signature]) => isOf(signature)) ?? [];
-  if (kind !== undefined) {
-    throw new CommandError(
-      `The file is ${kind}. Save a workbook as CSV (in Excel: "CSV UTF-8"), and unpack any other file: only gzip is read packed.`,
-    );
-  }
-  const all = concatenate([head], chunks);
-  if (!isOf(GZIP)) {
-    yield* all;
-    return;
-  }
-  const gunzip = createGunzip();
-  pipeline(Readable.from(all), gunzip, () => undefined);
-  try {
-    yield* gunzip as AsyncIterable<Buffer>;
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? '';
-    if (!code.startsWith('Z_')) throw error;
-    // The checksum of gzip is at its end.
-    const damage = 'damaged, so plants that were stored from it may be wrong, too';
-    throw new CommandError(
-      `The gzip file is ${code === 'Z_BUF_ERROR' ? 'cut off' : damage}. Copy it again, and check the copy with: gzip -t FILE`,
-      { cause: error },
-    );
   }
 }
 

@@ -1,7 +1,6 @@
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'this user has no permission',
   EDQUOT: 'the quota of this user is used up',
-  EEXIST: 'it is not a folder',
   EFBIG: 'the file would be too large',
   EISDIR: 'it is a folder',
   ENAMETOOLONG: 'the name is too long',

@@ -53,6 +53,9 @@ export const badRequest = declare('badRequest', {
   message: (problem: string) => problem,
 });
 
+/** What the HTTP parser refuses. */
+export const invalidHttp = (): ServiceError => badRequest('The request is not valid HTTP.');
+
 export const bodyMissing = declare('bodyMissing', {
   code: 40001,
   when: 'the body is missing or empty',

@@ -3,7 +3,7 @@
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Application, Request, Response } from 'express';
-import { badRequest, headersTooLarge, requestTimeout } from '../errors/errors.js';
+import { badRequest, headersTooLarge, invalidHttp, requestTimeout } from '../errors/errors.js';
 import { ServiceError } from '../errors/service-error.js';
 import { bodyOf, sendErrorNow } from '../errors/send-error.js';
 import type { LifecycleService } from './lifecycle.service.js';
@@ -78,7 +78,7 @@ function errorOf({ code }: NodeJS.ErrnoException): ServiceError {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return requestTimeout();
     default:
-      return badRequest('The request is not valid HTTP.');
+      return invalidHttp();
   }
 }
 

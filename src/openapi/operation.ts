@@ -13,9 +13,9 @@ import { ApiOkResponse, ApiOperation, ApiResponse } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { ErrorDto } from '../errors/error.dto.js';
 import {
-  badRequest,
   databaseUnavailable,
   internal,
+  invalidHttp,
   issuerUnavailable,
   overloaded,
   shuttingDown,
@@ -40,7 +40,7 @@ interface OperationOptions {
 
 /** The errors of every operation: it takes a token, and uses the database. */
 const COMMON_ERRORS: readonly ServiceError[] = [
-  badRequest('The request is not valid HTTP.'),
+  invalidHttp(),
   tokenMissing(),
   tokenInvalid(),
   tooManyAttempts(60),

@@ -75,7 +75,12 @@ function makeFolder(path: string, isAboveMade = false): void {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST' && statSync(path).isDirectory()) return;
+    if (code === 'EEXIST') {
+      if (statSync(path).isDirectory()) return;
+      throw new StartError(
+        `${path} cannot be used: it is not a folder. Set DATA_DIR to a folder of your own.`,
+      );
+    }
     if (code !== 'ENOENT' || isAboveMade) throw error;
     makeFolder(dirname(path));
     makeFolder(path, true);
