@@ -11,8 +11,8 @@ const SETTABLE =
 export default tseslint.config(
   // The TypeScript of examples/ needs types that its test generates, and the test compiles it.
   { ignores: ['**/dist/', 'dist-dev/', 'coverage/', 'test/mutation/sandbox/', 'examples/*.ts'] },
-  // Its packages are installed when it is first run; without them, its types are not known.
-  { ignores: existsSync('bench/node_modules') ? [] : ['bench/'] },
+  // Their packages are installed when they are first run; without them, their types are not known.
+  { ignores: ['bench/', 'test/browser/'].filter((folder) => !existsSync(`${folder}node_modules`)) },
   js.configs.recommended,
   {
     files: ['examples/*.js'],
@@ -109,7 +109,7 @@ export default tseslint.config(
     files: [
       'test/faults/post.ts',
       'test/http/unread-body.e2e.ts',
-      'test/openapi/swagger-ui.browser.ts',
+      'test/browser/swagger-ui.browser.ts',
     ],
     rules: { 'no-restricted-imports': 'off' },
   },

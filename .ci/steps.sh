@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The steps of .ci/run.
+# The steps of .ci/run and .ci/weekly.
 
 export PATH="$PWD/node_modules/.bin:$PWD/.ci/node_modules/.bin:$PATH"
 work=$(mktemp -d)
@@ -16,9 +16,11 @@ trap cleanup EXIT
 
 # step TITLE COMMAND…: as a command of its own, so that the first command that fails ends the run.
 step() {
-  printf '\n== %s\n' "$1"
+  local title=$1 start=$SECONDS
   shift
+  printf '\n== %s\n' "$title"
   "$@"
+  printf '== %s: %d s\n' "$title" $((SECONDS - start))
 }
 
 # in_parallel COMMAND…: each of these uses one processor. Shows what they write, and fails if one of them does.
@@ -40,6 +42,7 @@ install_npm() {
   npm ci
   npm ci --prefix .ci
   npm ci --prefix bench
+  npm ci --prefix test/browser
 }
 
 install_debian() {
@@ -67,6 +70,7 @@ lint_code() {
 types() {
   npm run -s typecheck
   tsc -p bench/tsconfig.json --noEmit
+  tsc -p test/browser/tsconfig.json --noEmit
 }
 
 # The committed document, and the one that a service sends.
@@ -78,12 +82,11 @@ lint_document() {
   curl -sSf --retry 30 --retry-delay 1 --retry-connrefused "http://127.0.0.1:$port/openapi.json" --output "$work/served.json"
   kill "$service"
   redocly lint --config .ci/redocly.yaml openapi.json "$work/served.json"
-  spectral lint --ruleset .ci/spectral.yaml --fail-severity warn openapi.json "$work/served.json"
 }
 
 lint_scripts() {
   black --check --quiet examples
-  shellcheck .ci/run .ci/*.sh .ci/image-tags plant-store src/database/embedded/*.sh \
+  shellcheck .ci/run .ci/weekly .ci/*.sh .ci/image-tags plant-store src/database/embedded/*.sh \
     deploy/proxy/start bench/run test/run test/*/run test/containers/*.sh examples/*.sh
 }
 
@@ -104,20 +107,11 @@ check_systemd() {
   systemd-analyze security --offline=true --threshold=20 --no-pager "$work/plant-store@3001.service" | tail -n 1
 }
 
-# tests COMMAND…: counts the tests, and the lines that they and every process that they start run.
+# tests COMMAND…: counts the tests.
 tests() {
-  NODE_V8_COVERAGE=$PWD/coverage/raw "$@" --json --outputFile="$work/$((++runs)).json"
+  "$@" --json --outputFile="$work/$((++runs)).json"
 }
 runs=0
-
-# Jest counts the lines of unit tests itself, because it compiles the modules for them in another way than the build.
-unit_tests() {
-  rm -rf coverage
-  # Some tests run the service as another user, who writes there, too.
-  mkdir -p coverage/raw
-  chmod 1777 coverage/raw
-  npm run test:unit -- --coverage --json --outputFile="$work/$((++runs)).json"
-}
 
 on_oldest_postgres() {
   local port
@@ -129,9 +123,8 @@ on_oldest_postgres() {
   as_postgres "$pg_bin/pg_ctl" -D "$work/postgres" -l "$work/postgres/log" -w start \
     -o "-p $port -k $work/postgres -c listen_addresses=127.0.0.1 -c max_connections=300" >/dev/null
   export TEST_DATABASE_URL="postgres://plants@127.0.0.1:$port/postgres"
-  # Only those that depend on what Postgres does: all tests would take twice as long.
-  PROPERTY_RUNS=100 tests npm test -- 'src/(auth|database|plants)/' 'test/(create|data|database|properties|tokens)/' \
-    'test/operations/readiness' 'test/start/wait-for-database'
+  # Only those whose outcome depends on what Postgres does.
+  PROPERTY_RUNS=100 tests npm run test:e2e -- 'test/(create|data|database|properties|tokens)/' 'test/operations/readiness'
   tests test/run server database/hostile
   unset TEST_DATABASE_URL
 }
@@ -141,38 +134,48 @@ as_postgres() {
   if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi
 }
 
-in_containers() {
-  if [ "${GITHUB_ACTIONS:-}" = true ]; then
-    echo 'NOT RUN here: a job of its own runs them, with Docker.'
-    return
-  fi
-  # shellcheck disable=SC2046 # Several packages.
-  install $(cat test/containers/debian-packages)
-  tests npm run test:containers --
-}
-
 # Both wait most of the time. They are built before, because each of them would build the same files.
 faults() {
-  tsc -p test/faults/tsconfig.json
-  in_parallel faults_of_cluster faults_of_service
+  build_faults
+  in_parallel failover faults_of_service
 }
 
-faults_of_cluster() {
-  node test/faults/dist/test/faults/main.js --rig cluster
+build_faults() {
+  tsc -p test/faults/tsconfig.json
+}
+
+run_faults() {
+  node test/faults/dist/test/faults/main.js "$@"
+}
+
+failover() {
+  run_faults --rig cluster
 }
 
 faults_of_service() {
-  local faults=(node test/faults/dist/test/faults/main.js)
-  "${faults[@]}"
-  "${faults[@]}" --rig embedded
-  # A plant that is deleted while the service runs must be reported.
-  if "${faults[@]}" --kinds lose-plant --out "$work/loss.json"; then
-    return 1
-  fi
+  run_faults
+}
+
+faults_of_embedded() {
+  build_faults
+  run_faults --rig embedded
+}
+
+# A plant that is deleted while the service runs must be reported.
+lost_plant() {
+  if run_faults --kinds lose-plant --out "$work/loss.json"; then return 1; fi
   node -e 'process.exit(JSON.parse(require("node:fs").readFileSync(process.argv[1])).missing > 0 ? 0 : 1)' "$work/loss.json"
 }
 
-report_coverage() {
+# The lines that tests run, in the processes that they start, too. Jest counts those of the unit tests itself, because it compiles
+# the modules for them in another way than the build.
+coverage() {
+  rm -rf coverage
+  # Some tests run the service as another user, who writes there, too.
+  mkdir -p coverage/raw
+  chmod 1777 coverage/raw
+  npm run test:unit -- --coverage
+  NODE_V8_COVERAGE=$PWD/coverage/raw npm run test:e2e
   c8 --config .ci/c8.json report
   node .ci/report-coverage.js
 }

@@ -6,7 +6,7 @@ import {
   type Page,
   type Response,
 } from 'playwright-core';
-import { expectDocumented, isDocumented } from './documented.js';
+import { expectDocumented, isDocumented } from '../setup/http/documented.js';
 
 /** Starts Chromium, named by CHROMIUM. */
 export function launchBrowser(args: readonly string[] = []): Promise<Browser> {

@@ -4,13 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
-import {
-  authorize,
-  createPlantOf,
-  launchBrowser,
-  openPage,
-  type CheckedPage,
-} from '../setup/http/browser.js';
+import { authorize, createPlantOf, launchBrowser, openPage, type CheckedPage } from './browser.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 /** Rules that axe-core leaves out unless asked. Lighthouse checks most of them. */

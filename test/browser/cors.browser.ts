@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { launchBrowser, openPage } from '../setup/http/browser.js';
+import { launchBrowser, openPage } from './browser.js';
 import { startServer, type StartedServer } from '../setup/http/open-server.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
