@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
-import { svgDocument, svgText } from '../test/setup/chart/svg.js';
+import { svgDocument, svgText } from './svg.js';
 import { queryOnce } from '../test/setup/database/query-once.js';
 import { ROOT } from '../test/setup/process/command.js';
 import type { Round } from './round.js';

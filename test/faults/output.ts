@@ -1,23 +1,15 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { drawChart } from './chart.js';
 import type { Report } from './report.js';
 import { clock } from './times.js';
 
 /** Only so many problems are printed; the file has all of them. */
 const MAX_PRINTED = 20;
 
-/**
- * Writes the report as JSON, and its picture beside it.
- *
- * @returns the paths of the files
- */
-export async function saveReport(report: Report, file: string): Promise<string[]> {
+/** Writes the report as JSON. */
+export async function saveReport(report: Report, file: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
-  const picture = `${file.replace(/\.json$/, '')}.svg`;
   await writeFile(file, `${JSON.stringify(report, null, 2)}\n`);
-  await writeFile(picture, drawChart(report));
-  return [file, picture];
 }
 
 /** @returns the outages as a table, the counts, and the result */

@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { drawChart } from './chart.js';
 import { History, type SentRequest } from './history.js';
 import { formatReport } from './output.js';
 import type { Kind } from './plan.js';
@@ -129,7 +128,7 @@ describe('the result is not clean when', () => {
   });
 });
 
-it('requests are counted by outcome, after each fault and in the second of their end', () => {
+it('requests are counted by outcome, after each fault', () => {
   const later = { ...sent(50300), endedAt: 2.5 };
   const report = reportOn([sent(200), later, sent(50000, [200], '2')]);
   expect(report.faults[0]!.outcomes).toEqual({ 'Plant Store': { '200': 1, '50000': 1 } });
@@ -139,9 +138,6 @@ it('requests are counted by outcome, after each fault and in the second of their
     outcomes: { '200': 1, '50000': 1, '50300': 1 },
     slowestMilliseconds: 1500,
   });
-  const { expected, unavailable, other } = report.targets[0]!.seconds;
-  expect([expected[6], unavailable[2], other[6]]).toEqual([1, 1, 1]);
-  expect([...expected, ...unavailable, ...other].filter((count) => count > 0)).toHaveLength(3);
 });
 
 it('an outage is the longest time without an acknowledgment after a fault', () => {
@@ -156,19 +152,4 @@ it('a long list of problems is printed in part, and complete in the report', () 
   expect(report.problems).toHaveLength(51);
   expect(formatReport(report)).toContain('and 31 more');
   expect(formatReport(report)).toContain('Result: not clean (seed 7, commit abc).');
-});
-
-describe('the chart', () => {
-  it('shows each outcome that occurred, and the fault', () => {
-    const svg = drawChart(reportOn([sent(200), sent(50300)]));
-    expect(svg.match(/<path [^>]*fill=/g)).toHaveLength(2);
-    expect(svg).toContain('>kill-postgres</text>');
-    expect(svg).toContain('patroni &lt;3, PostgreSQL 15, 2 cores, commit abc');
-    expect(svg).not.toMatch(/NaN|undefined/);
-  });
-
-  it('can be drawn of a run without a request', () => {
-    const svg = drawChart(createReport(FACTS, [], [historyOf('plain client', [], [])], [], []));
-    expect(svg).not.toMatch(/NaN|undefined/);
-  });
 });

@@ -27,9 +27,6 @@ interface FaultReport extends FaultRecord {
   readonly outcomes: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
-/** `expected` while nothing fails, `unavailable` for a failure that a fault explains, and `other`. */
-export type Category = 'expected' | 'unavailable' | 'other';
-
 /** What was sent to one service, or by one plain client. */
 interface TargetReport extends Comparison {
   readonly label: string;
@@ -38,8 +35,6 @@ interface TargetReport extends Comparison {
   readonly longestOutage: number;
   readonly slowestMilliseconds: number;
   readonly outcomes: Readonly<Record<string, number>>;
-  /** Requests that ended in each second. */
-  readonly seconds: Readonly<Record<Category, readonly number[]>>;
 }
 
 export interface Report {
@@ -88,9 +83,7 @@ export function createReport(
   const reports = faults.map((fault, index) =>
     reportOnFault(fault, faults[index + 1]?.at ?? facts.duration, histories),
   );
-  const targets = histories.map((history) =>
-    reportOnTarget(history, reports, rows, facts.duration),
-  );
+  const targets = histories.map((history) => reportOnTarget(history, reports, rows));
   return {
     result: allProblems.length === 0 ? 'clean' : 'not clean',
     ...facts,
@@ -123,16 +116,9 @@ function reportOnTarget(
   { label, sent, acknowledgedAt }: History,
   faults: readonly FaultReport[],
   rows: readonly StoredPlant[],
-  duration: number,
 ): TargetReport {
-  const empty = () => new Array<number>(Math.ceil(duration)).fill(0);
-  const seconds = { expected: empty(), unavailable: empty(), other: empty() };
-  let slowest = 0;
-  for (const each of sent) {
-    const second = Math.min(Math.floor(each.endedAt), seconds.expected.length - 1);
-    seconds[categoryOf(each, faults)][second]!++;
-    slowest = Math.max(slowest, each.endedAt - each.sentAt);
-  }
+  // Not Math.max with all of them: a long run has more requests than a function takes arguments.
+  const slowest = sent.reduce((most, each) => Math.max(most, each.endedAt - each.sentAt), 0);
   return {
     label,
     requests: sent.length,
@@ -141,19 +127,13 @@ function reportOnTarget(
     longestOutage: Math.max(0, ...faults.map(({ outages }) => outages[label]!)),
     slowestMilliseconds: Math.round(slowest * 1000),
     outcomes: countOutcomes(sent),
-    seconds,
   };
-}
-
-function categoryOf(sent: SentRequest, faults: readonly FaultRecord[]): Category {
-  if (sent.outcome !== 0 && sent.expected.includes(sent.outcome)) return 'expected';
-  return isExplained(sent, faults) ? 'unavailable' : 'other';
 }
 
 /** @returns a sentence for each outcome that no fault explains, and one if no plant was acknowledged */
 function problemsOf({ label, sent }: History, faults: readonly FaultRecord[]): string[] {
   const problems = sent
-    .filter((each) => categoryOf(each, faults) === 'other')
+    .filter((each) => !isExplained(each, faults))
     .map(({ id, outcome, reason, expected, endedAt }) => {
       const name = outcome === 0 ? 'a lost connection' : (reason ?? outcome);
       return `${label}, ${id}: after ${round(endedAt)} s, instead of ${expected.join(' or ')}: ${name}`;
