@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import process from 'node:process';
 
 /**
- * Prints how the last run of Stryker decided its mutants, as in docs/testing.md, and fails when assertions detect less of
- * those that no limit and no error decides.
+ * Prints how the last run of Stryker decided its mutants, and fails when assertions detect less of those that no limit and no
+ * error decides.
  */
 const LEAST_SHARES = { all: 0.9, cli: 0.3 };
 
