@@ -28,7 +28,7 @@ export const settings = z.object({
     example: 'https://plants.example.org',
   }),
   CORS_ORIGINS: origins.optional().meta({
-    meaning: 'origins whose web pages may use the service ([CORS](cors.md))',
+    meaning: 'origins whose web pages may use the service ([CORS](deployment.md#cors))',
     unset: 'none',
     example: 'https://garden.example.org,http://localhost:5173',
   }),

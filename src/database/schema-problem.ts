@@ -32,7 +32,7 @@ const READ_SETTINGS = prepared(SESSION_SETTINGS);
 
 /**
  * Finds a problem that only an operator can solve. A schema that is newer than this version is not a problem:
- * see docs/upgrades.md.
+ * see docs/database.md.
  *
  * @param needed all privileges that requests need
  * @returns the kind of the problem for anybody, with the reason for the operator as its cause; undefined if there is none

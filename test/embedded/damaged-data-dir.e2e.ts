@@ -61,10 +61,10 @@ describe('a data folder that cannot be used', () => {
   }
 
   const cannotStart = (postgres: string, reason: string) =>
-    `The embedded Postgres cannot start in ${postgres}: ${reason}. Correct that, restore a copy of the folder or move it away, or set DATABASE_URL to a Postgres server. docs/embedded-postgres.md says more.`;
+    `The embedded Postgres cannot start in ${postgres}: ${reason}. Correct that, restore a copy of the folder or move it away, or set DATABASE_URL to a Postgres server. docs/database.md says more.`;
 
   const cannotRun = (postgres: string, reason: string) =>
-    `The embedded Postgres cannot start in ${postgres}: ${reason}. Correct that, or set DATABASE_URL to a Postgres server. docs/embedded-postgres.md says more.`;
+    `The embedded Postgres cannot start in ${postgres}: ${reason}. Correct that, or set DATABASE_URL to a Postgres server. docs/database.md says more.`;
 
   /** Expects the words of Postgres, which depend on its user. */
   async function expectNoDatabase() {

@@ -152,6 +152,6 @@ function errorOf(dataDir: string, code: number | null, output: string): StartErr
   const [, fatal, detail] = /^(?:FATAL|PANIC): +(.*)(?:\nDETAIL: +(.*)\.)?/m.exec(output) ?? [];
   const reason = mistake ?? fatal ?? (output.replaceAll(/\s+/g, ' ') || `exit code ${code}`);
   return new StartError(
-    `The embedded Postgres cannot start in ${clusterIn(dataDir)}: ${reason}${detail === undefined ? '' : ` (${detail})`}. Correct that${fatal === undefined ? '' : ', restore a copy of the folder or move it away'}, or set DATABASE_URL to a Postgres server. docs/embedded-postgres.md says more.`,
+    `The embedded Postgres cannot start in ${clusterIn(dataDir)}: ${reason}${detail === undefined ? '' : ` (${detail})`}. Correct that${fatal === undefined ? '' : ', restore a copy of the folder or move it away'}, or set DATABASE_URL to a Postgres server. docs/database.md says more.`,
   );
 }

@@ -37,7 +37,7 @@ export interface Cluster {
 }
 
 /**
- * Starts a cluster on loopback, with the settings that docs/high-availability.md recommends.
+ * Starts a cluster on loopback, with the settings that docs/scaling.md recommends.
  *
  * @param settings of PgBouncer that differ
  * @throws Error when a program does not start

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { ROOT } from '../../setup/process/command.js';
 
-/** @returns the only block of docs/high-availability.md that begins with `firstLine`, so that the documented settings are the tested ones */
+/** @returns the only block of docs/scaling.md that begins with `firstLine`, so that the documented settings are the tested ones */
 function documentedBlock(firstLine: string): string {
-  const text = readFileSync(join(ROOT, 'docs/high-availability.md'), 'utf8');
+  const text = readFileSync(join(ROOT, 'docs/scaling.md'), 'utf8');
   const blocks = [...text.matchAll(/^```[a-z]*\n(.*?)^```$/gms)].map(([, block]) => block!);
   const found = blocks.filter((block) => block.startsWith(`${firstLine}\n`));
   if (found.length !== 1) {
-    throw new Error(`docs/high-availability.md needs one block that begins with "${firstLine}".`);
+    throw new Error(`docs/scaling.md needs one block that begins with "${firstLine}".`);
   }
   return found[0]!;
 }
