@@ -70,8 +70,7 @@ export const settings = z.object({
     .prefault('0')
     .meta({ meaning: 'number of proxies whose `X-Forwarded-For` is trusted' }),
   AUTH_FAILURES_PER_MINUTE: integer(1, 1_000_000, 'tokens').prefault('300').meta({
-    meaning:
-      'wrong tokens that an address may send in a minute, counted apart for tokens of the service, JWTs and any other text; more get 429',
+    meaning: 'wrong tokens that an address may send in a minute; more get 429',
   }),
   OIDC_ISSUER: issuerUrl.optional().meta({
     meaning:

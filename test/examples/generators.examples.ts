@@ -11,27 +11,24 @@ const MODULES = join(ROOT, 'test/examples/node_modules');
 const BIN = join(MODULES, '.bin');
 
 // They are installed already, so that no test downloads one.
-it.each(['docs/clients.md', 'docs/generated-clients.md'])(
-  'the packages that %s installs are those of these tests, and of the same major version',
-  async (page) => {
-    const { dependencies } = JSON.parse(
-      await readFile(join(ROOT, 'test/examples/package.json'), 'utf8'),
-    ) as { dependencies: Record<string, string> };
-    const commands = (await readFile(join(ROOT, page), 'utf8')).matchAll(/^npm install (.+)$/gm);
-    const packages = [...commands].flatMap(([, words]) =>
-      words!.split(' ').filter((word) => !word.startsWith('-')),
-    );
-    const installed = packages.map((named) => {
-      const [name, major] = named.split(/(?<=.)@/);
-      const version = dependencies[name!];
-      return major === undefined ? version && name : `${name}@${version?.split('.')[0]}`;
-    });
-    expect(packages).not.toEqual([]);
-    expect(installed).toEqual(packages);
-  },
-);
+it('the packages that docs/clients.md installs are those of these tests, and of the same major version', async () => {
+  const { dependencies } = JSON.parse(
+    await readFile(join(ROOT, 'test/examples/package.json'), 'utf8'),
+  ) as { dependencies: Record<string, string> };
+  const page = await readFile(join(ROOT, 'docs/clients.md'), 'utf8');
+  const packages = [...page.matchAll(/^npm install (.+)$/gm)].flatMap(([, words]) =>
+    words!.split(' ').filter((word) => !word.startsWith('-')),
+  );
+  const installed = packages.map((named) => {
+    const [name, major] = named.split(/(?<=.)@/);
+    const version = dependencies[name!];
+    return major === undefined ? version && name : `${name}@${version?.split('.')[0]}`;
+  });
+  expect(packages).not.toEqual([]);
+  expect(installed).toEqual(packages);
+});
 
-describe('the generated clients of docs/generated-clients.md', () => {
+describe('the generated clients of docs/clients.md', () => {
   let service: TestService;
   let guide: string;
   let folder: string;
@@ -39,7 +36,7 @@ describe('the generated clients of docs/generated-clients.md', () => {
 
   beforeAll(async () => {
     service = await startService();
-    guide = await readFile(join(ROOT, 'docs/generated-clients.md'), 'utf8');
+    guide = await readFile(join(ROOT, 'docs/clients.md'), 'utf8');
   });
   beforeEach(async () => {
     await service.database.query('TRUNCATE plants');
@@ -73,7 +70,7 @@ describe('the generated clients of docs/generated-clients.md', () => {
 
   /** Generates a client, checks its types, and runs the code that the guide has for it. */
   const generateAndRun = async (generator: string, edit = (code: string) => code) => {
-    const section = guide.split(`\n## ${generator}\n`)[1]!.split('\n## ')[0]!;
+    const section = guide.split(`\n### ${generator}\n`)[1]!.split('\n### ')[0]!;
     const [, command] = codeIn(section, 'sh').split('\n');
     expect(await run('/bin/sh', '-c', command!.replace('npx ', ''))).toMatchObject({ exitCode: 0 });
     await writeFile(join(folder, 'client.ts'), edit(codeIn(section, 'ts')));

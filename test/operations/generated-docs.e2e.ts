@@ -132,11 +132,12 @@ function replacePart(text: string, name: string, content: string): string {
   return `${before}${begin}${content}\n${end}${after}`;
 }
 
-/** Each sample below a link to its file. */
+/** The samples that the page shows; it links to the others. */
 const withSamples = (text: string) =>
-  text.replaceAll(
-    /^(\[examples\/(\S+)\][^]*?\n```\w+\n)[^]*?```$/gm,
-    (_all, begin: string, file: string) => `${begin}${read(`examples/${file}`)}\`\`\``,
+  Object.entries({ 'store-plant.sh': 'sh', 'store-plant.js': 'js' }).reduce(
+    (page, [file, language]) =>
+      replacePart(page, file, `\n\`\`\`${language}\n${read(`examples/${file}`)}\`\`\`\n`),
+    text,
   );
 
 const PAGES: readonly (readonly [string, (text: string) => string | Promise<string>])[] = [
