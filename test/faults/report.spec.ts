@@ -29,9 +29,15 @@ const other = (outcome: number, expected = [200]) => ({
   expected,
 });
 
+interface Run {
+  readonly kind?: Kind;
+  readonly rows?: typeof STORED;
+  readonly problems?: readonly string[];
+}
+
 function reportOn(
   sent: readonly SentRequest[],
-  { kind = 'kill-postgres' as Kind, rows = STORED, problems = [] as string[] } = {},
+  { kind = 'kill-postgres', rows = STORED, problems = [] }: Run = {},
 ): Report {
   const history = new History('Plant Store', () => 0);
   history.sent.push(...sent);
@@ -41,15 +47,15 @@ function reportOn(
   return createReport(FACTS, [fault], [history], rows, problems);
 }
 
-it.each([
+it.each<[string, SentRequest[], Run]>([
   ['everything acknowledged is stored', [ACKNOWLEDGED], {}],
   ['the database was away, or busy', [ACKNOWLEDGED, other(50300), other(50301)], {}],
-  ['a fault cost a connection', [ACKNOWLEDGED, other(0)], { kind: 'kill-service' as const }],
+  ['a fault cost a connection', [ACKNOWLEDGED, other(0)], { kind: 'kill-service' }],
 ])('the result is clean when %s', (_what, sent, more) => {
   expect(reportOn(sent, more)).toMatchObject({ result: 'clean', missing: 0, problems: [] });
 });
 
-it.each([
+it.each<[string, SentRequest[], Run]>([
   ['an acknowledged plant is missing', [ACKNOWLEDGED], { rows: [] }],
   ['its name is another one', [ACKNOWLEDGED], { rows: [{ ...STORED[0]!, name: 'b' }] }],
   ['its id differs in a digit', [ACKNOWLEDGED], { rows: [{ id: '9007199254740992', name: 'a' }] }],
@@ -57,7 +63,7 @@ it.each([
   ['a row is of no request', [ACKNOWLEDGED], { rows: [...STORED, { id: '2', name: 'a' }] }],
   ['a plant lost its id to none', [ACKNOWLEDGED, other(40006, [200, 40006])], {}],
   ['a fault cost a connection that may not', [ACKNOWLEDGED, other(0)], {}],
-  ['the service failed', [ACKNOWLEDGED, other(50000)], { kind: 'kill-service' as const }],
+  ['the service failed', [ACKNOWLEDGED, other(50000)], { kind: 'kill-service' }],
   ['a response was not as documented', [ACKNOWLEDGED, other(-1)], {}],
   ['a wrong plant was accepted', [{ ...ACKNOWLEDGED, expected: [40005] }], {}],
   ['nothing was acknowledged', [other(50300)], { rows: [] }],
