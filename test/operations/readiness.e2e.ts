@@ -9,6 +9,8 @@ import { until } from '../setup/time/until.js';
 
 let service: TestService;
 
+afterEach(() => service.proxy.restore());
+
 const ready = async () => (await service.request('/health/ready')).status;
 
 describe('/health/ready', () => {
@@ -130,7 +132,6 @@ describe('/health/ready, with a tolerance of a minute', () => {
     service.proxy.cut();
     await advance(40_000);
     expect(await ready()).toBe(200);
-    service.proxy.restore();
   });
 
   /** Says so at once, because no failover ends it, and without names, because anybody may ask. */
