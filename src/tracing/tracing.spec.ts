@@ -9,7 +9,7 @@ import { startCollector, type Collector } from '../../test/setup/http/collector.
 import { importWithWaits } from '../../test/setup/time/held-waits.js';
 import { openServer } from '../../test/setup/http/open-server.js';
 import { useResources } from '../../test/setup/jest/resources.js';
-import { chainsSettled } from '../../test/setup/time/settled.js';
+import { chainsSettled, untilSettled } from '../../test/setup/time/settled.js';
 
 const resources = useResources();
 
@@ -19,6 +19,8 @@ const { inSpan, startRequestSpan, startTracing, withRequestSpan } = await import
 
 const FLUSH_TIMEOUT_MS = 1000;
 const LOG_INTERVAL_MS = 60_000;
+/** Without waiting for more. */
+const SPANS_SENT_AT_ONCE = 512;
 const [UNSET, FAILED] = [0, 2];
 
 const startSpan = () => startRequestSpan(new IncomingMessage(new Socket()))!;
@@ -72,19 +74,25 @@ describe('the span of work on a request', () => {
 });
 
 describe('lost spans', () => {
-  it('are logged at most once a minute', async () => {
-    let entries = 0;
-    const logger = pino({}, { write: () => void entries++ });
-    const stop = await startTracing('http://127.0.0.1:1', logger);
+  it('are logged with the collector that refused them, at most once a minute', async () => {
+    const entries: string[] = [];
+    const logger = pino({}, { write: (entry) => void entries.push(entry) });
+    const refusing = createServer((_request, response) => response.writeHead(404).end());
+    const { url } = await openServer(resources, refusing);
+    const stop = await startTracing(url, logger);
+    for (let i = 0; i < SPANS_SENT_AT_ONCE; i++) startSpan().end();
+    await untilSettled(() => entries.length > 0);
+    expect(entries).toEqual([expect.stringContaining(`they cannot be sent to ${url}.`)]);
     // The SDK calls this handler when it cannot send spans.
     const lose = () => globalErrorHandler(new Error('no'));
-    lose();
     jest.advanceTimersByTime(LOG_INTERVAL_MS - 1);
     lose();
-    expect(entries).toBe(1);
+    expect(entries).toHaveLength(1);
     jest.advanceTimersByTime(1);
     lose();
-    expect(entries).toBe(2);
+    expect(entries).toHaveLength(2);
+    startSpan().end();
+    // A collector that accepts nothing does not keep the service from stopping.
     await stop();
   });
 });

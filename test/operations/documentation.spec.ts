@@ -3,8 +3,6 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { readConfig } from '../../src/config/config.js';
-import { SECRET_SETTINGS } from '../../src/config/settings.js';
-import { PLANT_FIELDS } from '../../src/plants/dto/plant.js';
 import { runInProcess } from '../setup/service/cli.js';
 
 const textOf = (file: string) => readFileSync(file, 'utf8');
@@ -29,12 +27,6 @@ const anchorsOf = (file: string) =>
   );
 
 describe('the documentation is complete', () => {
-  it('docs/settings.md names the file variable of each secret setting', () => {
-    const files = SECRET_SETTINGS.map((name) => `${name}_FILE`).sort();
-    const named = codeIn(textOf('docs/settings.md')).filter((text) => text.endsWith('_FILE'));
-    expect([...new Set(named)].sort()).toEqual(files);
-  });
-
   it('.env.example has valid values', () => {
     const examples = textOf('.env.example').matchAll(/^#([A-Z][A-Z0-9_]*)=(.*)$/gm);
     const env = Object.fromEntries(Array.from(examples, ([, name, value]) => [name!, value]));
@@ -63,10 +55,6 @@ describe('the documentation is complete', () => {
     expect(textOf('CHANGELOG.md')).toMatch(
       new RegExp(`^## \\[${RegExp.escape(version)}\\] - \\d{4}-\\d{2}-\\d{2}$`, 'm'),
     );
-  });
-
-  it('docs/load-and-export.md has the header of CSV', () => {
-    expect(codeIn(proseOf('docs/load-and-export.md'))).toContain(PLANT_FIELDS.join());
   });
 
   it('docs/api.md has each operation of the OpenAPI document', () => {

@@ -1,97 +1,124 @@
-import { readFile } from 'node:fs/promises';
+// Whatever happens to the log, plants are stored. What is written of it, and when, is in src/logging/logger.spec.ts.
+
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
-import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
+import { openTestDatabase } from '../setup/database/database.js';
 import { postPlant } from '../setup/http/post-plant.js';
 import { openConnection, readResponses } from '../setup/http/raw-http.js';
-import { end, stopUnderLoad } from '../setup/service/built-service.js';
+import { end, stopUnderLoad, type BuiltService } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { NODE, ROOT, runProgram, type Command } from '../setup/process/command.js';
+import { NODE, ROOT, runProgram } from '../setup/process/command.js';
 import { useResources } from '../setup/jest/resources.js';
-import { canMountDisk, mountSmallDisk, type SmallDisk } from '../setup/process/disk.js';
 import { isReady } from '../setup/service/is-ready.js';
 import { METRICS_SETTING, metricAt } from '../setup/service/metrics.js';
 import { findFreePorts } from '../setup/process/ports.js';
 import { until, within } from '../setup/time/until.js';
 
-const LOST = 'plant_store_log_entries_lost_total';
-const describeOnLinux = process.platform === 'linux' ? describe : describe.skip;
-const describeWithDisk = (await canMountDisk()) ? describe : describe.skip;
-
 /** The requests that fill a pipe: 64 clients, each with as many as the service reads at once. */
 const CLIENTS = 64;
 const PIPELINED = 16;
 
-let database: TestDatabase;
-let token: string;
-let service: Command;
-let url: string;
+const itOnLinux = process.platform === 'linux' ? it : it.skip;
+
+const resources = useResources();
+
 let serial = 0;
 
-beforeAll(async () => {
-  database = await openTestDatabase();
-  token = await createToken({ DATABASE_URL: database.url });
-});
-afterEach(async () => {
-  // The end of a service is also the end of its output.
-  service.process.stdout.resume();
-  await end(service);
-});
-
-// Declared after the hook above, so that the folders are removed when the service has ended.
-const resources = useResources();
-afterAll(() => database.close());
-
-async function createToken(env: Record<string, string>): Promise<string> {
-  return (await runInProcess(['token', 'create', 'test'], env)).stdout.trim();
-}
-
 /**
- * Starts a service whose standard output the test does not read before it resumes it.
+ * Starts a service whose standard output nobody reads before it is resumed.
  *
  * @param redirection of the shell
  */
-async function start(redirection: string, env: Record<string, string> = {}): Promise<void> {
+async function start(redirection: string, settings: Record<string, string>): Promise<BuiltService> {
   const [port] = await findFreePorts(1);
-  url = `http://127.0.0.1:${port}`;
+  const url = `http://127.0.0.1:${port}`;
   const program = [...NODE, join(ROOT, 'dist/main.js')];
-  service = runProgram('sh', ['-c', `exec "$0" "$@" ${redirection}`, ...program], {
+  const command = runProgram('sh', ['-c', `exec "$0" "$@" ${redirection}`, ...program], {
     PORT: String(port),
-    DATABASE_URL: database.url,
     ...METRICS_SETTING,
-    ...env,
+    ...settings,
   });
-  service.process.stdout.pause();
-  const hasEnded = () => service.process.exitCode !== null;
-  await within(
-    'The service is ready.',
-    until(async () => hasEnded() || isReady(url)),
-  );
-  if (hasEnded()) throw new Error(`The service ended: ${service.stderr}`);
+  command.process.stdout.pause();
+  resources.defer(() => {
+    // The end of a service is also the end of its output.
+    command.process.stdout.resume();
+    return end(command);
+  });
+  const hasEnded = () => command.process.exitCode !== null;
+  await until(async () => hasEnded() || isReady(url));
+  if (hasEnded()) throw new Error(`The service ended: ${command.stderr}`);
+  return { command, url };
 }
 
-function stop(): Promise<void> {
-  service.process.stdout.resume();
-  return within('The service has stopped.', stopUnderLoad({ command: service, url }));
+async function createToken(settings: Record<string, string>): Promise<string> {
+  return (await runInProcess(['token', 'create', 'test'], settings)).stdout.trim();
 }
 
-async function post(bearer = token): Promise<void> {
-  const { status } = await within('A plant gets a response.', postPlant(url, bearer, ++serial));
+/** A log that blocks the service would block this, too. */
+async function post({ url }: BuiltService, token: string): Promise<void> {
+  const { status } = await within('A plant gets a response.', postPlant(url, token, ++serial));
   expect(status).toBe(200);
 }
 
-/** Each entry fills a tenth of the buffer of the log, so these are written several times, if that is possible. */
-async function postMany(bearer?: string): Promise<void> {
-  for (let i = 0; i < 30; i++) await post(bearer);
+async function lostEntries({ url }: BuiltService): Promise<number> {
+  const metric = metricAt(url, 'plant_store_log_entries_lost_total');
+  return (await within('There are metrics.', metric))!;
 }
 
-async function lostEntries(): Promise<number> {
-  return (await within('There are metrics.', metricAt(url, LOST)))!;
+/** Stores plants until entries about them are lost, and counted. */
+function postUntilEntriesAreLost(service: BuiltService, token: string): Promise<void> {
+  const isCounted = async () => {
+    await post(service, token);
+    return (await lostEntries(service)) > 0;
+  };
+  return within('Entries are lost.', until(isCounted));
 }
+
+itOnLinux(
+  'a service whose output is on a full disk starts, also with an embedded database, stores plants, counts the lost entries and stops',
+  async () => {
+    const dataDir = await makeDataDir();
+    resources.defer(() => removeDataDir(dataDir));
+    const settings = { DATA_DIR: dataDir };
+    const service = await start('> /dev/full 2>&1', settings);
+    await postUntilEntriesAreLost(service, await createToken(settings));
+    const lost = await lostEntries(service);
+    // Once: between the two looks, only the entry about the first one was lost.
+    expect((await lostEntries(service)) - lost).toBeLessThan(10);
+    await within('The service has stopped.', stopUnderLoad(service));
+  },
+);
+
+it('a service whose output nobody reads stores plants meanwhile, loses nothing if a reader comes in time, and counts the lost entries when that has ended', async () => {
+  const database = await openTestDatabase();
+  resources.defer(() => database.close());
+  const settings = { DATABASE_URL: database.url };
+  const token = await createToken(settings);
+  const service = await start('', settings);
+  await fillPipe(service);
+  await post(service, token);
+  expect(await lostEntries(service)).toBe(0);
+  const { stdout } = service.command.process;
+  stdout.resume();
+  const probes = () =>
+    service.command.stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as { route?: string })
+      .filter(({ route }) => route === '/health/live');
+  const all = CLIENTS * PIPELINED;
+  const isRead = until(() => probes().length >= all);
+  await within('All entries are read.', isRead);
+  expect(await lostEntries(service)).toBe(0);
+  expect(probes()).toHaveLength(all);
+  stdout.destroy();
+  await postUntilEntriesAreLost(service, token);
+  await within('The service has stopped.', stopUnderLoad(service));
+});
 
 /** Sends requests that are logged, so many that no pipe can hold their entries. */
-async function fillPipe(): Promise<void> {
+async function fillPipe({ url }: BuiltService): Promise<void> {
   const head = `GET /health/live HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${'a'.repeat(128)}\r\n\r\n`;
   const sendAll = async () => {
     const socket = await openConnection(Number(new URL(url).port));
@@ -102,95 +129,3 @@ async function fillPipe(): Promise<void> {
   };
   await within('The pipe is full.', Promise.all(Array.from({ length: CLIENTS }, sendAll)));
 }
-
-describeOnLinux('a service whose output is on a full disk', () => {
-  const expectStoredAndCounted = async (bearer?: string) => {
-    await postMany(bearer);
-    const isCounted = async () => (await lostEntries()) >= 30;
-    await within('The lost entries are counted.', until(isCounted));
-  };
-
-  it('starts, and stores all plants; the lost entries are counted', async () => {
-    await start('> /dev/full 2>&1');
-    await expectStoredAndCounted();
-    const lost = await lostEntries();
-    // Once: between the two looks, only the entry about the first one was lost.
-    expect((await lostEntries()) - lost).toBeLessThan(10);
-    await stop();
-  });
-
-  it('does so with an embedded database, whose messages are lost, too', async () => {
-    const dataDir = await makeDataDir();
-    resources.defer(() => removeDataDir(dataDir));
-    const env = { DATABASE_URL: '', DATA_DIR: dataDir };
-    await start('> /dev/full 2>&1', env);
-    await expectStoredAndCounted(await createToken(env));
-    await stop();
-  });
-});
-
-describeWithDisk('a service whose log fills its disk', () => {
-  let disk: SmallDisk;
-
-  beforeAll(async () => {
-    disk = (await mountSmallDisk('1m'))!;
-  });
-  afterAll(() => disk.close());
-
-  it('stores all plants, and writes whole entries again when there is room', async () => {
-    const file = join(disk.folder, 'log');
-    await start(`>> ${file}`);
-    await post();
-    await disk.fill();
-    const losesEntries = async () => {
-      await post();
-      return (await lostEntries()) > 0;
-    };
-    await within('Entries are lost.', until(losesEntries));
-    await disk.free();
-    const lost = await lostEntries();
-    const writesAgain = async () => {
-      await post();
-      return (await readFile(file, 'utf8')).endsWith('"msg":"request"}\n');
-    };
-    await within('The log continues.', until(writesAgain));
-    await stop();
-    const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
-    expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg).at(-1)).toBe(
-      'The Plant Store has stopped.',
-    );
-    expect(lost).toBeGreaterThan(0);
-  });
-});
-
-describe('a service whose output nobody reads', () => {
-  it('stores plants meanwhile, loses nothing if a reader comes in time, and counts the lost entries when that has ended', async () => {
-    await start('');
-    await fillPipe();
-    await post();
-    expect(await lostEntries()).toBe(0);
-    const { stdout } = service.process;
-    stdout.resume();
-    const probes = () =>
-      service.stdout
-        .split('\n')
-        .slice(0, -1)
-        .map((line) => JSON.parse(line) as { route?: string })
-        .filter(({ route }) => route === '/health/live');
-    const all = CLIENTS * PIPELINED;
-    await within(
-      'All entries are read.',
-      until(() => probes().length >= all),
-    );
-    expect(await lostEntries()).toBe(0);
-    expect(probes()).toHaveLength(all);
-    stdout.destroy();
-    await postMany();
-    const losesEntries = async () => {
-      await post();
-      return (await lostEntries()) > 0;
-    };
-    await within('Entries are lost.', until(losesEntries));
-    await stop();
-  });
-});
