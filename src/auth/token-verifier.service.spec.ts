@@ -140,15 +140,6 @@ describe('the verifier of tokens', () => {
       expect(await lookupsInFlight()).toBe(0);
     });
 
-    it('with one connection to the database, whatever their number', async () => {
-      const guesses = Array.from({ length: 100 }, generateAccessToken);
-      const { results, release } = await lookUpAll([...guesses, token]);
-      expect(await countWaiting()).toBe(1);
-      expect(await lookupsInFlight()).toBe(101);
-      await release();
-      expect((await results).at(-1)).toMatchObject(VALID);
-    });
-
     it('unless as many wait as requests may', async () => {
       open({ MAX_PENDING_REQUESTS: '1' });
       const { results, release } = await lookUpAll([token]);

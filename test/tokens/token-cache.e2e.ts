@@ -156,6 +156,18 @@ describe('the check of a token', () => {
     expect(await guess()).toMatchObject({ status: 429 });
   });
 
+  it('takes one connection to the database for all unknown tokens together', async () => {
+    const busy = async () => metricIn(await metrics(), 'plant_store_database_connections', 'busy');
+    await until(async () => (await busy()) === 0);
+    service.proxy.freeze();
+    const guesses = Array.from({ length: 300 }, () => post(generateAccessToken(), '192.0.2.8'));
+    await until(async () => (await service.metric('plant_store_token_lookups')) === 300);
+    const connections = await busy();
+    service.proxy.restore();
+    await Promise.all(guesses);
+    expect(connections).toBe(1);
+  });
+
   it('counts a wrong token whose client has gone meanwhile', async () => {
     const before = await checks('invalid');
     service.proxy.freeze();
