@@ -6,4 +6,3 @@ useHostileSettings();
 await import('./durability.server.js');
 await import('../create/create-plant.e2e.js');
 await import('../tokens/token-commands.e2e.js');
-await import('../tokens/token-processes.e2e.js');

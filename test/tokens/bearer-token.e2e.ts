@@ -1,47 +1,78 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../../src/auth/access-token.js';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
+import { METRICS_SETTING, METRICS_TOKEN } from '../setup/service/metrics.js';
 import { startService, type TestResponse, type TestService } from '../setup/service/service.js';
 
 const PLANT = '{"id":1,"name":"a"}';
 
-describe('a bearer token', () => {
-  let service: TestService;
+let service: TestService;
 
-  beforeAll(async () => {
-    service = await startService();
+beforeAll(async () => {
+  service = await startService({
+    METRICS_TOKEN_SHA256: METRICS_SETTING.METRICS_TOKEN_SHA256.toUpperCase(),
   });
-  afterAll(() => service.close());
+});
+afterAll(() => service.close());
 
-  /** Sends a plant with this Authorization header, or without one. */
-  const postWith = (authorization: string | undefined, path = '/plants', body = PLANT) =>
-    service.request(path, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        ...(authorization === undefined ? {} : { authorization }),
-      },
-      body,
-    });
+/** Sends a request with this Authorization header, or without one. In all texts, TOKEN stands for a valid token. */
+function postWith(
+  authorization: string | undefined,
+  ...[path = '/plants', body = PLANT]: string[]
+): Promise<TestResponse> {
+  const withToken = (text: string) => text.replaceAll('TOKEN', service.token);
+  return service.request(withToken(path), {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...(authorization === undefined ? {} : { authorization: withToken(authorization) }),
+    },
+    body: withToken(body),
+  });
+}
 
-  async function expectRefused(response: TestResponse, error: number, challenge: string) {
-    expect(response).toMatchObject({ status: 401, body: { error, message: expect.any(String) } });
-    expect(response.headers.get('www-authenticate')).toBe(challenge);
-    expect(await service.storedPlants()).toEqual([]);
-  }
-  const expectMissing = (response: TestResponse) =>
-    expectRefused(response, 40100, 'Bearer realm="plant-store"');
-  const expectInvalid = (response: TestResponse) =>
-    expectRefused(response, 40101, 'Bearer realm="plant-store", error="invalid_token"');
+async function expectRefused(response: TestResponse, error: number, challenge: string) {
+  expect(response).toMatchObject({ status: 401, body: { error, message: expect.any(String) } });
+  expect(response.headers.get('www-authenticate')).toBe(challenge);
+  expect(await service.storedPlants()).toEqual([]);
+}
+const expectInvalid = (response: TestResponse) =>
+  expectRefused(response, 40101, 'Bearer realm="plant-store", error="invalid_token"');
 
-  // The forms of the header, and a query beside it, are those of bearer.guard.spec.ts.
-  it.each([
-    ['header, query and body have none', '/plants', PLANT],
-    ['only the query has one', '/plants?access_token=TOKEN', PLANT],
-    ['only the body has one', '/plants', '{"id":1,"name":"a","access_token":"TOKEN"}'],
-  ])('is missing if %s: 40100', async (_kind, path, body) => {
-    const withToken = (text: string) => text.replace('TOKEN', service.token);
-    await expectMissing(await postWith(undefined, withToken(path), withToken(body)));
+describe('a bearer token', () => {
+  /** Past the guard, and refused for its body. */
+  const ACCEPTED = { body: { error: 40005 } };
+
+  it.each(['Bearer TOKEN', 'bearer TOKEN', 'BEARER   TOKEN'])(
+    'is accepted in the header %j',
+    async (header) => {
+      expect(await postWith(header, '/plants?access_token=x', '{}')).toMatchObject(ACCEPTED);
+    },
+  );
+
+  it.each<[string, string | undefined, ...string[]]>([
+    ['there is no header', undefined],
+    ['there is only one in the query', undefined, '/plants?access_token=TOKEN'],
+    ['there is only one in the body', undefined, '/plants', '{"id":1,"access_token":"TOKEN"}'],
+    ['the header has the scheme only', 'Bearer '],
+    ['the header has the token only', 'TOKEN'],
+    ['the header has another scheme', 'XBearer TOKEN'],
+    ['there is no space after the scheme', 'BearerTOKEN'],
+    ['there is a tab after the scheme', 'Bearer\tTOKEN'],
+  ])('is missing if %s: 40100', async (_reason, header, ...rest) => {
+    const response = await postWith(header, ...rest);
+    await expectRefused(response, 40100, 'Bearer realm="plant-store"');
+  });
+
+  it.each<[string, string, ...string[]]>([
+    ['has the form of no token', 'Bearer abc'],
+    ['has another character', 'Bearer TOKENx'],
+    ['comes before other text', 'Bearer TOKEN x'],
+    ['comes after other text', 'Bearer x TOKEN'],
+    ['is in a list', 'Bearer TOKEN, Bearer TOKEN'],
+    ['is not the one in the query', 'Bearer abc', '/plants?access_token=TOKEN'],
+  ])('is not valid if it %s: 40101', async (_reason, header, ...rest) => {
+    await expectInvalid(await postWith(header, ...rest));
   });
 
   it('gets the same response, 40101, whether it is unknown, expired or revoked', async () => {
@@ -54,14 +85,30 @@ describe('a bearer token', () => {
     await service.database.query(
       "UPDATE access_tokens SET revoked_at = now() WHERE name = 'revoked'",
     );
-    const responses = [
-      await postWith(`Bearer ${generateAccessToken()}`),
-      await postWith(`Bearer ${expired}`),
-      await postWith(`Bearer ${revoked}`),
-    ];
-    for (const response of responses) {
+    const bodies: unknown[] = [];
+    for (const token of [generateAccessToken(), expired, revoked]) {
+      const response = await postWith(`Bearer ${token}`);
       await expectInvalid(response);
-      expect(response.body).toEqual(responses[0]!.body);
+      bodies.push(response.body);
     }
+    expect(bodies).toEqual(Array(3).fill(bodies[0]));
   });
+
+  it('that an earlier version made is accepted', async () => {
+    const token = 'plantstore_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG07cCaD';
+    await service.database.query(
+      `INSERT INTO access_tokens (id, name, hash) VALUES ('1', 'earlier', sha256('${token}'))`,
+    );
+    expect(await postWith(`Bearer ${token}`, '/plants', '{}')).toMatchObject(ACCEPTED);
+  });
+});
+
+it('the metrics token, whose hash may be set in capitals, opens /metrics, beside other tokens, and nothing else', async () => {
+  const readMetrics = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}` };
+    return (await service.request('/metrics', { headers })).status;
+  };
+  expect(await readMetrics(METRICS_TOKEN)).toBe(200);
+  expect(await readMetrics(service.token)).toBe(200);
+  await expectInvalid(await postWith(`Bearer ${METRICS_TOKEN}`));
 });

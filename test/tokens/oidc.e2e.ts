@@ -1,25 +1,32 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../../src/auth/access-token.js';
-import { holdClock } from '../setup/time/clock.js';
-import { AUDIENCE, startIssuer, type Issuer } from '../setup/http/issuer.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
+import { AUDIENCE, startIssuer, type Issuer } from '../setup/http/issuer.js';
 import type { Command } from '../setup/process/command.js';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
+import { runInProcess } from '../setup/service/cli.js';
 import { startService, type TestService } from '../setup/service/service.js';
-import { createToken } from '../setup/service/tokens.js';
+import { holdClock } from '../setup/time/clock.js';
 import { until } from '../setup/time/until.js';
 
 const PLANT = '{"id":1,"name":"a"}';
 
-describe('access tokens of an identity provider', () => {
+// What makes a token invalid: jwt-verifier.spec.ts. When keys are fetched: issuer-keys.spec.ts.
+describe('tokens of an identity provider', () => {
+  const LIMIT = 10;
   let issuer: Issuer;
   let service: TestService;
+  const advance = holdClock();
 
   beforeAll(async () => {
     issuer = await startIssuer();
-    service = await startService({ OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE });
+    service = await startService({
+      OIDC_ISSUER: issuer.url,
+      OIDC_AUDIENCE: AUDIENCE,
+      AUTH_FAILURES_PER_MINUTE: String(LIMIT),
+    });
   });
   afterAll(async () => {
     // First, because the connections to it are kept for the next request.
@@ -28,34 +35,7 @@ describe('access tokens of an identity provider', () => {
   });
 
   const postWith = (token: string) => service.post(PLANT, { authorization: `Bearer ${token}` });
-
-  it("are accepted in addition to the service's own tokens", async () => {
-    expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
-    expect(await postWith(service.token)).toMatchObject({ status: 200 });
-  });
-
-  it('are refused from their expiry on, although they are in the cache', async () => {
-    const now = Math.floor(Date.now() / 1000);
-    // The clock of the issuer may be five seconds slow.
-    const token = await issuer.sign({ iat: now - 60, exp: now - 2 });
-    expect(await postWith(token)).toMatchObject({ status: 200 });
-    await until(async () => (await postWith(token)).status === 401);
-  });
-
-  // What else makes them invalid: jwt-verifier.spec.ts.
-  it('are refused if they are for another audience, even with a valid signature', async () => {
-    const response = await postWith(await issuer.sign({ aud: 'other' }));
-    expect(response).toMatchObject({ status: 401, body: { error: 40101 } });
-    expect(response.headers.get('www-authenticate')).toBe(
-      'Bearer realm="plant-store", error="invalid_token"',
-    );
-  });
-});
-
-describe('an identity provider', () => {
-  let issuer: Issuer;
-  let service: TestService;
-  const advance = holdClock();
+  const statusWith = async (token: string) => (await postWith(token)).status;
 
   /** The service waits for a second between two requests to the issuer. */
   const rotateKey = async () => {
@@ -63,122 +43,65 @@ describe('an identity provider', () => {
     await advance(1000);
   };
 
-  beforeAll(async () => {
-    issuer = await startIssuer();
-    service = await startService({
-      OIDC_ISSUER: issuer.url,
-      OIDC_AUDIENCE: AUDIENCE,
-      AUTH_FAILURES_PER_MINUTE: '1000000',
-    });
-  });
-  afterAll(async () => {
-    // First, because the connections to it are kept for the next request.
-    await issuer.close();
-    await service.close();
+  it("are accepted in addition to the service's own tokens, also with many kilobytes, such as a list of groups", async () => {
+    expect(await statusWith(service.token)).toBe(200);
+    expect(await statusWith(await issuer.sign())).toBe(200);
+    expect(await statusWith(await issuer.sign({ groups: 'g'.repeat(10_000) }))).toBe(200);
   });
 
-  const postWith = (token: string) => service.post(PLANT, { authorization: `Bearer ${token}` });
+  it('of a new key are accepted at once, and those of known keys while the provider is down', async () => {
+    await rotateKey();
+    expect(await statusWith(await issuer.sign())).toBe(200);
+    issuer.setDown(true);
+    expect(await statusWith(await issuer.sign())).toBe(200);
+    issuer.setDown(false);
+  });
 
-  it("that is down: its tokens get 503 and not 401, and the service's own tokens work", async () => {
+  it('of an unknown key get 503 while the provider is down, and not 401 or 429: it gets one request, and other tokens work', async () => {
     await rotateKey();
     issuer.setDown(true);
-    const token = await issuer.sign();
-    const response = await postWith(token);
-    expect(response).toMatchObject({ status: 503, body: { error: 50303 } });
-    expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
-    expect(await postWith(service.token)).toMatchObject({ status: 200 });
-    issuer.setDown(false);
-    expect(await postWith(token)).toMatchObject({ status: 503 });
-    await advance(1000);
-    expect(await postWith(token)).toMatchObject({ status: 200 });
-  });
-
-  it('receives no further request for its keys with each token', async () => {
-    expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
     const before = issuer.requests;
-    for (let i = 0; i < 5; i++) await postWith(await issuer.sign());
-    expect(issuer.requests).toBe(before);
+    const tokens = await Promise.all(Array.from({ length: LIMIT + 1 }, () => issuer.sign()));
+    for (const response of await Promise.all(tokens.map(postWith))) {
+      expect(response).toMatchObject({ status: 503, body: { error: 50303 } });
+      expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
+    }
+    expect(issuer.requests).toBe(before + 1);
+    expect(await statusWith(service.token)).toBe(200);
+    issuer.setDown(false);
+    expect(await statusWith(tokens[0]!)).toBe(503);
+    await advance(1000);
+    expect(await statusWith(tokens[0]!)).toBe(200);
   });
 
-  it('may change its key: tokens of the new one are accepted at once', async () => {
-    expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
-    await rotateKey();
-    expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
-  });
-
-  it('may publish several keys of a kind: a token without a kid is accepted if one of them has signed it', async () => {
+  it('may have no kid: each of several keys may have signed them', async () => {
     const former = issuer.publicJwk;
     await rotateKey();
     issuer.documents['/keys'] = { keys: [former, issuer.publicJwk, { ...former, kid: 'other' }] };
-    expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
-    expect(await postWith(await issuer.sign({}, { kid: undefined }))).toMatchObject({
-      status: 200,
-    });
-    const [head, claims, signature] = (await issuer.sign({}, { kid: undefined })).split('.');
+    expect(await statusWith(await issuer.sign())).toBe(200);
+    const token = await issuer.sign({}, { kid: undefined });
+    expect(await statusWith(token)).toBe(200);
+    const [head, claims, signature] = token.split('.');
     await advance(1000);
-    expect(await postWith(`${head}.${claims}.AAAA${signature!.slice(4)}`)).toMatchObject({
-      status: 401,
-    });
+    expect(await statusWith(`${head}.${claims}.AAAA${signature!.slice(4)}`)).toBe(401);
   });
 
-  // When it is not: issuer-keys.spec.ts.
-  it('that is down: tokens of its known keys work', async () => {
-    expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
-    issuer.setDown(true);
-    expect(await postWith(await issuer.sign())).toMatchObject({ status: 200 });
-    issuer.setDown(false);
-  });
-});
-
-describe('an identity provider that fails', () => {
-  holdClock();
-
-  it('with a key that cannot be used: tokens that name it get 401, and count as wrong ones', async () => {
-    const weak = await startIssuer();
-    const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
-    const { publicJwk } = weak;
-    weak.documents['/keys'] = {
-      keys: [
-        publicJwk,
-        { ...publicKey.export({ format: 'jwk' }), kid: 'weak' },
-        { ...publicJwk, kid: 'private', d: 'AQAB' },
-      ],
+  it.each<[string, (jwk: object) => object]>([
+    [
+      'has 1024 bits',
+      () => generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' }),
+    ],
+    ['is private', (jwk) => ({ ...jwk, d: 'AQAB' })],
+    ['has a number where a text should be', (jwk) => ({ ...jwk, n: 5 })],
+    ['is for encryption', (jwk) => ({ ...jwk, key_ops: ['verify', 'encrypt'] })],
+  ])('are not valid if their key %s', async (_problem, change) => {
+    await advance(1000);
+    const { publicJwk } = issuer;
+    issuer.documents['/keys'] = {
+      keys: [publicJwk, { alg: 'RS256', ...change(publicJwk), kid: 'unusable' }],
     };
-    const other = await startService({
-      OIDC_ISSUER: weak.url,
-      OIDC_AUDIENCE: AUDIENCE,
-      AUTH_FAILURES_PER_MINUTE: '2',
-    });
-    const postWith = (token: string) => other.post(PLANT, { authorization: `Bearer ${token}` });
-    try {
-      for (const kid of ['weak', 'private']) {
-        const token = await weak.sign({}, { kid });
-        expect(await postWith(token)).toMatchObject({ status: 401, body: { error: 40101 } });
-      }
-      expect(await postWith(await weak.sign({}, { kid: 'weak' }))).toMatchObject({ status: 429 });
-    } finally {
-      await weak.close();
-      await other.close();
-    }
-  });
-
-  it('does not delay other tokens, causes no 429, and does not receive a request for each of them', async () => {
-    const failing = await startIssuer();
-    failing.setDown(true);
-    const other = await startService({ OIDC_ISSUER: failing.url, OIDC_AUDIENCE: AUDIENCE });
-    try {
-      expect(await other.post(PLANT)).toMatchObject({ status: 200 });
-      const tokens = await Promise.all(Array.from({ length: 400 }, () => failing.sign()));
-      const refused = await Promise.all(
-        tokens.map((token) => other.post(PLANT, { authorization: `Bearer ${token}` })),
-      );
-      expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]));
-      expect(failing.requests).toBe(1);
-      expect(await other.post(PLANT)).toMatchObject({ status: 200 });
-    } finally {
-      await failing.close();
-      await other.close();
-    }
+    const response = await postWith(await issuer.sign({}, { kid: 'unusable' }));
+    expect(response).toMatchObject({ status: 401, body: { error: 40101 } });
   });
 });
 
@@ -191,20 +114,22 @@ describe('an operator of a service with an identity provider', () => {
   let url: string;
 
   beforeAll(async () => {
-    issuer = await startIssuer();
+    issuer = await startIssuer('ES256');
     database = await openTestDatabase();
-    token = await createToken(database.url);
     issuer.documents[METADATA] = { issuer: 'https://example.org', jwks_uri: `${issuer.url}/keys` };
     command = runService({
       DATABASE_URL: database.url,
-      OIDC_ISSUER: `${issuer.url}${METADATA}`,
+      // Many identity providers show the URL of their metadata.
+      OIDC_ISSUER: issuer.url + METADATA,
       OIDC_AUDIENCE: AUDIENCE,
     });
     url = await urlOf(command);
+    const create = ['token', 'create', 'greenhouse'];
+    token = (await runInProcess(create, { DATABASE_URL: database.url })).stdout.trim();
   });
   afterAll(async () => {
-    await issuer.close();
     await end(command);
+    await issuer.close();
     await database.close();
   });
 
@@ -248,21 +173,10 @@ describe('an operator of a service with an identity provider', () => {
   });
 
   it('finds in the log why a token was refused, and no part of it', async () => {
-    const now = Math.floor(Date.now() / 1000);
-    const sign = (changes: object, header?: Record<string, unknown>) =>
-      issuer.sign({ iss: `${issuer.url}/`, ...changes }, header);
+    const iss = `${issuer.url}/`;
     const refused = {
-      'wrong-typ': ['"typ" is not at+jwt', await sign({}, { typ: 'JWT' })],
-      'no-aud': [`"aud" does not contain ${AUDIENCE}`, await sign({ aud: undefined })],
-      'other-aud': [`"aud" does not contain ${AUDIENCE}`, await sign({ aud: 'other' })],
-      expired: ['"exp" claim timestamp check failed', await sign({ exp: now - 60 })],
-      'iat-ahead': ['"iat" is in the future', await sign({ iat: now + 60 })],
-      'no-sub': ['"sub" is not a text, or empty', await sign({ sub: undefined })],
-      crit: ['its header or its key is not supported', await sign({}, { crit: ['x'], x: 1 })],
-      'no-jwt': [
-        'it is neither a JWT nor a token of this service, or not complete',
-        'nonsense.nonsense',
-      ],
+      'other-aud': [`"aud" does not contain ${AUDIENCE}`, await issuer.sign({ iss, aud: 'other' })],
+      expired: ['"exp" claim timestamp check failed', await issuer.sign({ iss, exp: 1 })],
       'cut-off': [
         'it is neither a JWT nor a token of this service, or not complete',
         token.slice(0, -1),
@@ -277,5 +191,13 @@ describe('an operator of a service with an identity provider', () => {
       }
       for (const part of bearer.split('.')) expect(command.stdout).not.toContain(part);
     }
+  });
+
+  it('finds in the log the token of a request, also of one that needs none', async () => {
+    await postWith(token, 'closed');
+    const headers = { authorization: `Bearer ${token}`, 'x-request-id': 'open' };
+    await fetchDocumented(`${url}/health/live`, { headers });
+    for (const id of ['closed', 'open'])
+      expect(await entryWith(`"${id}"`)).toMatchObject({ token: 'greenhouse' });
   });
 });

@@ -13,8 +13,8 @@ export interface Issuer {
   readonly documents: Record<string, unknown>;
   /** Signs a token as RFC 9068 describes it, with changes for a test. */
   sign(changes?: Record<string, unknown>, header?: Record<string, unknown>): Promise<string>;
-  /** Signs with a new key from now on, by default of the same kind, and withdraws the old one. */
-  rotateKey(algorithm?: string): Promise<void>;
+  /** Signs with a new key from now on, and withdraws the old one. */
+  rotateKey(): Promise<void>;
   /** Responds only with errors, or works again. */
   setDown(isDown: boolean): void;
   /** Holds all responses back, or those to one path, until the test calls the function that this returns. */
@@ -34,18 +34,18 @@ export async function startIssuer(algorithm = 'RS256'): Promise<Issuer> {
   let heldPath: string | undefined;
   const documents: Record<string, unknown> = {};
 
-  const rotateKey = async (alg = algorithm) => {
-    const pair = await generateKeyPair(alg);
+  const rotateKey = async () => {
+    const pair = await generateKeyPair(algorithm);
     privateKey = pair.privateKey;
     publicJwk = {
       ...(await exportJWK(pair.publicKey)),
       kid: `key-${++serial}`,
       use: 'sig',
-      alg,
+      alg: algorithm,
     };
     documents['/keys'] = { keys: [publicJwk] };
   };
-  await rotateKey(algorithm);
+  await rotateKey();
 
   const respond = (path: string, response: ServerResponse) => {
     if (isDown) {
