@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { untilIdle } from '../setup/service/clean-state.js';
 import { postJson } from '../setup/http/post-plant.js';
 import {
@@ -89,6 +91,20 @@ describe('a client that gives up', () => {
       );
     },
   );
+
+  it('and resets the connection while its token is looked up gives back its place', async () => {
+    const { token } = await service.app.get(AccessTokensService).create('unseen');
+    const accepted = once(service.app.getHttpServer(), 'connection') as Promise<[Socket]>;
+    service.proxy.freeze();
+    const client = await openConnection(service.port);
+    const [socket] = await accepted;
+    client.write(plantRequest(token, '{"id":-3,"name":"a"}'));
+    await until(async () => (await service.metric('plant_store_token_lookups')) === 1);
+    client.resetAndDestroy();
+    await new Promise((resolve) => socket.once('close', resolve));
+    service.proxy.restore();
+    await untilIdle(service.app);
+  });
 
   it('and asks for a tunnel behind its plants gives back all of their places', async () => {
     service.proxy.freeze();
