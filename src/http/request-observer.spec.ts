@@ -8,6 +8,7 @@ import {
   type Exchange,
   type Receiver,
 } from '../../test/setup/http/receiver.js';
+import { holdClock } from '../../test/setup/time/clock.js';
 import {
   databaseUnavailable,
   internal,
@@ -28,6 +29,7 @@ const [INFO, WARN, ERROR] = [30, 40, 50];
 const AVAILABLE = { level: INFO, msg: 'The database is available again.' };
 
 let receiver: Receiver;
+let registry: Registry;
 let entries: object[];
 let observer: RequestObserver;
 
@@ -42,7 +44,8 @@ beforeAll(async () => {
 afterAll(() => receiver.close());
 beforeEach(() => {
   entries = [];
-  observer = new RequestObserver(logger, new Registry());
+  registry = new Registry();
+  observer = new RequestObserver(logger, registry);
 });
 
 async function observed(start?: string): Promise<Exchange> {
@@ -124,6 +127,20 @@ describe('the log entry of a request', () => {
         ...more,
       },
     ]);
+  });
+});
+
+describe('the time that a request takes', () => {
+  const advance = holdClock();
+
+  it('is in milliseconds in its log entry, and in seconds in its metric', async () => {
+    const exchange = await observed();
+    await advance(12.34);
+    await end(exchange, 200);
+    expect(entries).toMatchObject([{ duration: 12.3 }]);
+    expect(await registry.metrics()).toMatch(
+      /^plant_store_http_request_duration_seconds_sum.* 0\.01234$/m,
+    );
   });
 });
 

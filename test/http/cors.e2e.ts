@@ -1,8 +1,5 @@
-import { once } from 'node:events';
-import { request, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { LifecycleService } from '../../src/http/lifecycle.service.js';
-import { readDocumented } from '../setup/http/fetch-documented.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 const ALLOWED = 'https://garden.example.org';
@@ -19,22 +16,15 @@ const PERMISSIONS = {
 
 let service: TestService;
 
-/** @returns the status, and the header fields of CORS; `fetch` sends no preflight of a test */
+/** @returns the status, and the header fields of CORS */
 async function send(
   method: string,
   path: string,
-  headers: Record<string, string>,
+  sent: Record<string, string>,
 ): Promise<[status: number, fields: object]> {
-  const [response] = (await once(
-    request(service.url + path, { method, headers }).end(),
-    'response',
-  )) as [IncomingMessage];
-  await readDocumented(response, `${method} ${path}`);
-  const fields = Object.entries(response.headers);
-  return [
-    response.statusCode!,
-    Object.fromEntries(fields.filter(([name]) => /^(access-control-|vary$)/.test(name))),
-  ];
+  const { status, headers } = await service.request(path, { method, headers: sent });
+  const fields = [...headers].filter(([name]) => /^(access-control-|vary$)/.test(name));
+  return [status, Object.fromEntries(fields)];
 }
 
 const options = (headers: Record<string, string>) => send('OPTIONS', '/plants', headers);
