@@ -110,7 +110,7 @@ describe('a request that is not valid HTTP, or that Node would refuse by itself,
     const responses = await readResponses(socket, 16);
     expect(responses.map(({ status }) => status)).toEqual(Array(8).fill([200, 404]).flat());
     socket.write(live.repeat(17));
-    await once(socket.resume(), 'close');
+    expect((await readResponses(socket)).length).toBeLessThan(17);
     expect((await service.request('/health/live')).status).toBe(200);
   });
 
