@@ -17,6 +17,8 @@ import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 
 const LONG = 3_000_000;
+/** More than the buffers of a connection hold. */
+const HUGE = 15_000_000;
 const JSON_TYPE = 'Content-Type: application/json';
 const LIVE = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
 
@@ -143,25 +145,25 @@ describe('the last response of a connection', () => {
     socket.write(head);
     await begun;
     // The client sends its body only now, and reads when all of it is sent.
-    await write(socket, 'x'.repeat(LONG));
+    await write(socket, 'x'.repeat(HUGE));
     const responses = await readResponses(socket);
     expect(responses).toMatchObject([{ headers: { connection: 'close' } }]);
     expect(JSON.parse(responses[0]!.body)).toMatchObject({ error: code });
   }
 
   it('reaches a client that asked for it to be the last one', async () => {
-    const lines = [JSON_TYPE, `Content-Length: ${LONG}`, 'Connection: close'];
+    const lines = [JSON_TYPE, `Content-Length: ${HUGE}`, 'Connection: close'];
     await expectLastResponse(plantHead('wrong', lines), 40101);
   });
 
   it('reaches a client with HTTP/1.0', async () => {
-    const head = plantHead(service.token, [JSON_TYPE, `Content-Length: ${LONG}`]);
+    const head = plantHead(service.token, [JSON_TYPE, `Content-Length: ${HUGE}`]);
     await expectLastResponse(head.replace('HTTP/1.1', 'HTTP/1.0'), 40003);
   });
 
   it('reaches a client of a service that stops', async () => {
     service.app.get(LifecycleService).stop();
-    const head = plantHead(service.token, [JSON_TYPE, `Content-Length: ${LONG}`]);
+    const head = plantHead(service.token, [JSON_TYPE, `Content-Length: ${HUGE}`]);
     await expectLastResponse(head, 50302);
     await service.restart();
   });
