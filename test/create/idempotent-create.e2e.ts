@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { isRequired, TEXT_FIELDS } from '../../src/plants/dto/plant.js';
+import { beginPlant, openConnection, readResponses } from '../setup/http/raw-http.js';
 import { metricIn, readMetrics } from '../setup/service/metrics.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
@@ -13,16 +14,32 @@ beforeAll(async () => {
 beforeEach(() => service.database.query('TRUNCATE plants; DROP TRIGGER IF EXISTS test ON plants'));
 afterAll(() => service.close());
 
-/** Sends plants while another batch is in flight, so that they wait together. */
+/** Sends plants, in this order, while another batch is in flight, so that they wait together. */
 async function postTogether(bodies: readonly string[]): Promise<number[]> {
-  await service.post('{}');
+  const all = ['{"id":100,"name":"in flight"}', ...bodies];
+  // Their tokens are checked before the database freezes.
+  const sockets = await Promise.all(all.map(() => openConnection(service.port)));
+  for (const [i, socket] of sockets.entries()) await beginPlant(socket, service.token, all[i]!);
+  await until(async () => (await busyConnections()) === 0);
   service.proxy.freeze();
-  const first = service.post('{"id":100,"name":"in flight"}');
-  await until(async () => (await service.metric('plant_store_pending_requests')) === 1);
-  const others = bodies.map((body) => service.post(body));
-  await until(async () => (await service.metric('plant_store_batch_waiting')) === bodies.length);
+  for (const [i, socket] of sockets.entries()) {
+    socket.write(all[i]!);
+    await until(async () =>
+      i === 0
+        ? (await busyConnections()) === 1
+        : (await service.metric('plant_store_batch_waiting')) === i,
+    );
+  }
   service.proxy.restore();
-  return (await Promise.all([first, ...others])).slice(1).map(({ status }) => status);
+  const responses = await Promise.all(sockets.map((socket) => readResponses(socket, 1)));
+  for (const socket of sockets) socket.destroy();
+  return responses.slice(1).map(([response]) => response!.status);
+}
+
+async function busyConnections(): Promise<number> {
+  const gauge = service.app.get(Registry).getSingleMetric('plant_store_database_connections')!;
+  const { values } = await gauge.get();
+  return values.find(({ labels }) => labels['state'] === 'busy')!.value;
 }
 
 describe('creating is idempotent', () => {
