@@ -1,82 +1,115 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { LifecycleService } from '../../src/http/lifecycle.service.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 const ALLOWED = 'https://garden.example.org';
-const OTHER = 'https://evil.example.org';
+const OTHER = 'https://other.example.org';
+const METHOD = { 'access-control-request-method': 'POST' };
 
-const PREFLIGHT = {
-  'access-control-request-method': 'POST',
-  'access-control-request-headers': 'authorization,content-type',
+const READABLE = { 'access-control-expose-headers': 'Retry-After,X-Request-Id' };
+const PERMISSIONS = {
+  ...READABLE,
+  'access-control-allow-headers': 'Authorization,Content-Type',
+  'access-control-allow-methods': 'GET,HEAD,POST',
+  'access-control-max-age': '7200',
 };
 
-/** The header fields of CORS in a response. */
-const corsOf = ({ headers }: { headers: Headers }) =>
-  Object.fromEntries([...headers].filter(([name]) => /^(access-control-|vary$)/.test(name)));
+let service: TestService;
 
-describe('CORS', () => {
-  let service: TestService;
+/** @returns the status, and the header fields of CORS */
+async function send(
+  method: string,
+  path: string,
+  sent: Record<string, string>,
+): Promise<[status: number, fields: object]> {
+  const { status, headers } = await service.request(path, { method, headers: sent });
+  const fields = [...headers].filter(([name]) => /^(access-control-|vary$)/.test(name));
+  return [status, Object.fromEntries(fields)];
+}
 
-  afterEach(() => service.close());
+const options = (headers: Record<string, string>) => send('OPTIONS', '/plants', headers);
 
-  const options = (headers: Record<string, string>) =>
-    service.request('/plants', { method: 'OPTIONS', headers });
+async function expectOpenDocument(): Promise<void> {
+  for (const path of ['/openapi.json', '/openapi.yaml']) {
+    expect(await send('GET', path, { origin: OTHER })).toMatchObject([
+      200,
+      { 'access-control-allow-origin': '*' },
+    ]);
+  }
+}
 
-  it('responds to the preflight of an allowed origin, and refuses all others with 405', async () => {
+describe('a service that names origins', () => {
+  beforeAll(async () => {
     service = await startService({ CORS_ORIGINS: `http://localhost:5173, ${ALLOWED}` });
-    const allowed = await options({ origin: ALLOWED, ...PREFLIGHT });
-    expect(allowed).toMatchObject({ status: 204, body: '' });
-    expect(corsOf(allowed)).toMatchObject({ 'access-control-allow-origin': ALLOWED });
-    const other = await options({ origin: OTHER, ...PREFLIGHT });
-    expect(other).toMatchObject({ status: 405, body: { error: 40500 } });
-    expect(corsOf(other)).toEqual({ vary: 'Origin' });
   });
+  afterAll(() => service.close());
 
-  it('lets pages read every response, errors included', async () => {
-    service = await startService({ CORS_ORIGINS: ALLOWED });
-    const responses = [
-      await service.post('{"id":1,"name":"a"}', { origin: ALLOWED }),
-      await service.post('{"id":1,"name":"b"}', { origin: ALLOWED }),
-      await service.request('/plants', { method: 'POST', headers: { origin: ALLOWED } }),
-      await service.request('/nothing', { headers: { origin: ALLOWED } }),
-    ];
-    const other = await service.post('{"id":1,"name":"a"}', { origin: OTHER });
-    expect(corsOf(other)).toEqual({ vary: 'Origin' });
-    service.app.get(LifecycleService).stop();
-    responses.push(await service.post('{"id":1,"name":"a"}', { origin: ALLOWED }));
-    expect(responses.map(({ status }) => status)).toEqual([200, 400, 401, 404, 503]);
-    for (const response of responses) {
-      expect(corsOf(response)).toEqual({
-        'access-control-allow-origin': ALLOWED,
-        'access-control-expose-headers': 'Retry-After,X-Request-Id',
-        vary: 'Origin',
-      });
+  it('says in the response to a preflight from each of them what its pages may send and read, for two hours', async () => {
+    for (const origin of [ALLOWED, 'http://localhost:5173']) {
+      expect(await options({ origin, ...METHOD })).toEqual([
+        204,
+        { ...PERMISSIONS, 'access-control-allow-origin': origin, vary: 'Origin' },
+      ]);
     }
   });
 
-  it('lets no page begin a request while the service stops', async () => {
-    service = await startService({ CORS_ORIGINS: ALLOWED });
-    service.app.get(LifecycleService).stop();
-    expect(await options({ origin: ALLOWED, ...PREFLIGHT })).toMatchObject({ status: 503 });
-  });
-
-  it('is off by default: a preflight is 405, and no header field is sent', async () => {
-    service = await startService();
-    const preflight = await options({ origin: ALLOWED, ...PREFLIGHT });
-    expect(preflight).toMatchObject({ status: 405, body: { error: 40500 } });
-    expect(corsOf(preflight)).toEqual({});
-    expect(corsOf(await service.post('{"id":1,"name":"a"}', { origin: ALLOWED }))).toEqual({});
-  });
-
-  it.each([{}, { CORS_ORIGINS: ALLOWED }])(
-    'lets pages of all origins read the OpenAPI document with %j',
-    async (env: Record<string, string>) => {
-      service = await startService(env);
-      for (const path of ['/openapi.json', '/openapi.yaml']) {
-        const response = await service.request(path, { headers: { origin: OTHER } });
-        expect(response.status).toBe(200);
-        expect(response.headers.get('access-control-allow-origin')).toBe('*');
-      }
+  it.each<[string, Record<string, string>]>([
+    ['a preflight from another origin', { origin: OTHER, ...METHOD }],
+    ['a preflight from one that begins like it', { origin: `${ALLOWED}.other`, ...METHOD }],
+    ['a preflight from a page without an origin', { origin: 'null', ...METHOD }],
+    ['a preflight that names no origin', METHOD],
+    ['a request of another origin', { origin: OTHER }],
+  ])(
+    'responds to %s as to any method, and differently by origin for a cache',
+    async (_kind, headers) => {
+      expect(await options(headers)).toEqual([405, { vary: 'Origin' }]);
     },
   );
+
+  it('lets their pages read every response, errors included', async () => {
+    // Without a method, it is no preflight.
+    expect(await options({ origin: ALLOWED })).toMatchObject([405, {}]);
+    const responses = [
+      await send('DELETE', '/plants', { origin: ALLOWED }),
+      await send('POST', '/plants', { origin: ALLOWED }),
+      await send('GET', '/nothing', { origin: ALLOWED }),
+      await send('GET', '/health/live', { origin: ALLOWED }),
+    ];
+    service.app.get(LifecycleService).stop();
+    responses.push(await send('POST', '/plants', { origin: ALLOWED }));
+    // No page may begin a request now.
+    expect(await options({ origin: ALLOWED, ...METHOD })).toMatchObject([503, {}]);
+    await service.restart();
+    const fields = { ...READABLE, 'access-control-allow-origin': ALLOWED, vary: 'Origin' };
+    expect(responses).toEqual([405, 401, 404, 200, 503].map((status) => [status, fields]));
+  });
+
+  it('lets pages of all origins read the OpenAPI document', expectOpenDocument);
+});
+
+describe('a service that allows all origins', () => {
+  beforeAll(async () => {
+    service = await startService({ CORS_ORIGINS: '*' });
+  });
+  afterAll(() => service.close());
+
+  it('sends each of them the same response', async () => {
+    const fields = { ...PERMISSIONS, 'access-control-allow-origin': '*' };
+    expect(await options({ origin: OTHER, ...METHOD })).toEqual([204, fields]);
+    expect(await options(METHOD)).toMatchObject([405, {}]);
+  });
+});
+
+describe('a service without this setting', () => {
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.close());
+
+  it('responds to a preflight as to any method, and sends no header field of CORS', async () => {
+    expect(await options({ origin: ALLOWED, ...METHOD })).toEqual([405, {}]);
+    expect(await send('POST', '/plants', { origin: ALLOWED })).toEqual([401, {}]);
+  });
+
+  it('lets pages of all origins read the OpenAPI document', expectOpenDocument);
 });

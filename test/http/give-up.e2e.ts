@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { untilIdle } from '../setup/service/clean-state.js';
 import { postJson } from '../setup/http/post-plant.js';
 import {
@@ -32,11 +34,16 @@ const pending = (service: TestService) => service.metric('plant_store_pending_re
 
 describe('a client that gives up', () => {
   let service: TestService;
+  let token: string;
 
   beforeAll(async () => {
     service = await startService({ MAX_PENDING_REQUESTS: '2' });
-    // From now on, the token is in the cache.
     await service.post('{"id":0,"name":"a"}');
+  });
+  beforeEach(async () => {
+    ({ token } = await service.app.get(AccessTokensService).create('test'));
+    // Now it is in the cache, for some seconds in which the database may be frozen.
+    await service.post('{}', { authorization: `Bearer ${token}` });
   });
   afterEach(() => service.proxy.restore());
   afterAll(() => service.close());
@@ -46,16 +53,16 @@ describe('a client that gives up', () => {
     async (_way, leave) => {
       const [gone, rows] = [await counted(service, 499), await service.storedPlants()];
       service.proxy.freeze();
-      const first = postJson(service.url, service.token, `{"id":${rows.length},"name":"sent"}`);
+      const first = postJson(service.url, token, `{"id":${rows.length},"name":"sent"}`);
       await until(async () => (await pending(service)) === 1);
       const impatient = await openConnection(service.port);
       impatient.on('error', () => undefined);
-      impatient.write(plantRequest(service.token, '{"id":-1,"name":"of nobody"}'));
+      impatient.write(plantRequest(token, '{"id":-1,"name":"of nobody"}'));
       await until(async () => (await pending(service)) === 2);
       leave(impatient);
       await until(async () => (await counted(service, 499)) === gone + 1);
       expect(await pending(service)).toBe(1);
-      const patient = postJson(service.url, service.token, `{"id":${rows.length + 1},"name":"b"}`);
+      const patient = postJson(service.url, token, `{"id":${rows.length + 1},"name":"b"}`);
       await until(async () => (await pending(service)) === 2);
       service.proxy.restore();
       expect((await first).status).toBe(200);
@@ -78,7 +85,7 @@ describe('a client that gives up', () => {
     async (_way, line, part, leave) => {
       const [gone, failed] = [await counted(service, 499), await counted(service, 500)];
       const socket = await openConnection(service.port);
-      socket.write(plantHead(service.token, ['Content-Type: application/json', line]) + part);
+      socket.write(plantHead(token, ['Content-Type: application/json', line]) + part);
       await until(async () => (await pending(service)) === 1);
       leave(socket);
       await until(async () => (await counted(service, 499)) === gone + 1);
@@ -90,10 +97,24 @@ describe('a client that gives up', () => {
     },
   );
 
+  it('and resets the connection while its token is looked up gives back its place', async () => {
+    const { token: unseen } = await service.app.get(AccessTokensService).create('unseen');
+    const accepted = once(service.app.getHttpServer(), 'connection') as Promise<[Socket]>;
+    service.proxy.freeze();
+    const client = await openConnection(service.port);
+    const [socket] = await accepted;
+    client.write(plantRequest(unseen, '{"id":-3,"name":"a"}'));
+    await until(async () => (await service.metric('plant_store_token_lookups')) === 1);
+    client.resetAndDestroy();
+    await new Promise((resolve) => socket.once('close', resolve));
+    service.proxy.restore();
+    await untilIdle(service.app);
+  });
+
   it('and asks for a tunnel behind its plants gives back all of their places', async () => {
     service.proxy.freeze();
     const socket = await openConnection(service.port);
-    const plants = [-3, -4].map((id) => plantRequest(service.token, `{"id":${id},"name":"a"}`));
+    const plants = [-3, -4].map((id) => plantRequest(token, `{"id":${id},"name":"a"}`));
     socket.write(plants.join(''));
     await until(async () => (await pending(service)) === 2);
     socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');

@@ -23,22 +23,32 @@ afterAll(() => service.close());
 describe('routing is strict', () => {
   it.each([
     '/plants/',
+    '//plants',
     '/PLANTS',
     '/%70lants',
     '/plants%2f',
     '/%',
-    '/api',
+    '/plants/1',
     '/health',
-    '/docs/nothing',
     '/openapi.json/',
   ])('POST %s is 40400, even without a token', async (path) => {
     const response = await service.request(path, { method: 'POST', body: '{}' });
-    expect(response).toMatchObject({
-      status: 404,
-      body: { error: 40400, message: expect.any(String) },
-    });
+    expect(response).toMatchObject({ status: 404, body: { error: 40400 } });
     expect(response.headers.get('www-authenticate')).toBeNull();
+    expect(response.headers.get('allow')).toBeNull();
   });
+
+  it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])(
+    '%s /plants is 40500 with Allow, even without a token',
+    async (method) => {
+      const response = await service.request('/plants?a=b', { method });
+      expect(response).toMatchObject({
+        status: 405,
+        body: { error: 40500, message: `/plants does not support ${method}, only POST.` },
+      });
+      expect(response.headers.get('allow')).toBe('POST');
+    },
+  );
 
   it('HEAD /plants is 405 with Allow and without a body', async () => {
     const response = await service.request('/plants', { method: 'HEAD' });
@@ -137,7 +147,7 @@ describe('every route needs a token', () => {
     expect(response.headers.get('location')).toBe('../docs');
   });
 
-  it.each(['*/*', 'application/json', 'text/html;q=0', 'text/htmlx', ''])(
+  it.each(['*/*', 'text/html;q=0', 'text/htmlx', ''])(
     'GET / with Accept %j is 40400 and names /docs',
     async (accept) => {
       const response = await service.request('/', { headers: { accept }, redirect: 'manual' });
@@ -154,8 +164,8 @@ describe('every route needs a token', () => {
     expect({ status, body }).toEqual({ status: 404, body: expect.stringContaining('40400') });
   });
 
-  it.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])('%s / is 40400 for a browser', async (method) => {
-    const response = await service.request('/', { method, headers: { accept: BROWSER } });
+  it('POST / is 40400 for a browser', async () => {
+    const response = await service.request('/', { method: 'POST', headers: { accept: BROWSER } });
     expect(response).toMatchObject({ status: 404, body: { error: 40400 } });
     expect(response.headers.get('allow')).toBeNull();
   });
@@ -164,9 +174,7 @@ describe('every route needs a token', () => {
     ['/health/live', { status: 'ok', version }],
     ['/health/ready', { status: 'ok' }],
   ])('%s responds with %j', async (path, body) => {
-    const response = await service.request(path);
-    expect(response.status).toBe(200);
-    expect(response.body).toEqual(body);
+    expect(await service.request(path)).toMatchObject({ status: 200, body });
   });
 
   it('/metrics accepts an ordinary token', async () => {
@@ -185,12 +193,13 @@ describe('a connection', () => {
   it('may send any number of requests', async () => {
     const socket = await openConnection(service.port);
     const statuses: number[] = [];
-    for (let i = 0; i < 150; i++) {
+    // A server may not forget that a request has its response: only 16 may have none.
+    for (let i = 0; i < 10; i++) {
       socket.write(LIVE.repeat(10));
       statuses.push(...(await readResponses(socket, 10)).map(({ status }) => status));
     }
     socket.destroy();
-    expect(statuses).toEqual(Array(1500).fill(200));
+    expect(statuses).toEqual(Array(100).fill(200));
   });
 
   // RFC 9110 section 7.8: a server may ignore it. Java's client sends it with its first request.
@@ -205,19 +214,53 @@ describe('a connection', () => {
   });
 });
 
-it('every response forbids a browser to guess its type', async () => {
-  const responses = [
-    await service.post('{"id":2,"name":"a"}'),
-    ...(await Promise.all(
-      ['/health/live', '/openapi.json', '/openapi.yaml', '/docs', '/docs/page.js'].map((path) =>
-        service.request(path),
-      ),
-    )),
-  ];
-  for (const { status, headers } of responses) {
-    expect(status).toBe(200);
-    expect(headers.get('x-content-type-options')).toBe('nosniff');
-  }
+describe('every response', () => {
+  const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+  it('forbids a browser to guess its type, names no software, and has no hash of what may change', async () => {
+    const responses = [
+      await service.post('{"id":2,"name":"a"}'),
+      await service.request('/nothing'),
+      ...(await Promise.all(
+        ['/health/live', '/openapi.json', '/openapi.yaml'].map((path) => service.request(path)),
+      )),
+    ];
+    for (const { headers } of [...responses, await service.request('/docs')])
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+    for (const { headers } of responses) {
+      expect(headers.get('x-powered-by')).toBeNull();
+      expect(headers.get('etag')).toBeNull();
+    }
+  });
+
+  it.each(['a', 'A-1_b.c:d', 'x'.repeat(128)])(
+    'has the id %s if its client sent that',
+    async (id) => {
+      const { headers } = await service.request('/nothing', { headers: { 'x-request-id': id } });
+      expect(headers.get('x-request-id')).toBe(id);
+    },
+  );
+
+  it.each([
+    ['none', []],
+    ['an empty one', ['']],
+    ['one with a space', ['a b']],
+    ['one with a quote', ['a"']],
+    ['one with another sign', ['a=b']],
+    ['one that is too long', ['x'.repeat(129)]],
+    ['one that may be a token', ['plantstore_a']],
+    ['two', ['a', 'b']],
+  ])('has a new id if its client sent %s', async (_kind, ids) => {
+    const lines = ['GET /nothing HTTP/1.1', 'Host: x', ...ids.map((id) => `X-Request-Id: ${id}`)];
+    const { headers } = await sendRaw(service.port, `${lines.join('\r\n')}\r\n\r\n`);
+    expect(headers['x-request-id']).toMatch(UUID);
+  });
+
+  it('to HEAD has the length of the body that GET would get', async () => {
+    const head = await service.request('/health/live', { method: 'HEAD' });
+    const { body } = await service.request('/health/live');
+    expect(head.headers.get('content-length')).toBe(String(JSON.stringify(body).length));
+  });
 });
 
 it('a browser keeps the files of the page for an hour', async () => {

@@ -6,13 +6,13 @@ import { untilIdle } from '../setup/service/clean-state.js';
 import { noResponse } from '../setup/http/fetch-documented.js';
 import { postJson } from '../setup/http/post-plant.js';
 import { generator, printedSeed } from '../setup/model/random.js';
-import { openConnection, plantRequest } from '../setup/http/raw-http.js';
+import { CHUNKED, openConnection, plantHead, plantRequest } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { untilNothingHeld } from '../setup/time/until.js';
 import { settled } from '../setup/time/settled.js';
 
 const WAVES = 12;
-const CLIENTS = 30;
+const CLIENTS = 50;
 
 /** A script of the page, larger than the buffers of a connection. */
 const LARGE = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -36,8 +36,16 @@ describe('a storm of clients that leave', () => {
   });
   afterAll(() => service.close());
 
-  const plant = (token: string, id: number) =>
-    plantRequest(token, JSON.stringify({ id, name: 'a' }));
+  const plant = (token: string, id: number, name = 'a') =>
+    plantRequest(token, JSON.stringify({ id, name }));
+  const requestsOf = (token: string, id: number) => [
+    plant(token, id),
+    plant(token, id, 'b'),
+    plantHead(token, ['Content-Type: application/json', CHUNKED]),
+    plantHead(token, ['Content-Type: text/plain', 'Content-Length: 5']) + 'hello',
+    'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n',
+    'garbage\r\n\r\n',
+  ];
   const turns = async (count: number) => {
     for (let turn = 0; turn < count; turn++) await settled();
   };
@@ -69,17 +77,21 @@ describe('a storm of clients that leave', () => {
       socket.write(random(3) === 0 ? bytes.slice(0, random(bytes.length)) : bytes);
       return socket;
     };
+    const disconnect = [
+      (socket: Socket) => socket.resetAndDestroy(),
+      (socket: Socket) => socket.destroy(),
+      (socket: Socket) => socket.end().resume(),
+    ];
+    const leaveAtAnyMoment = async (token: string, id: number) => {
+      const requests = requestsOf(token, id);
+      const sent = Array.from({ length: 1 + random(4) }, () => requests[random(requests.length)]!);
+      const socket = await connect(sent.join(''));
+      await turns(random(30));
+      disconnect[random(disconnect.length)]!(socket);
+    };
     const leave: readonly ((token: string, id: number) => Promise<unknown>)[] = [
-      async (token, id) => {
-        const socket = await connect(plant(token, id).repeat(1 + random(3)));
-        await turns(random(30));
-        socket.resetAndDestroy();
-      },
-      async (token, id) => {
-        const socket = await connect(plant(token, id).repeat(1 + random(3)));
-        await turns(random(30));
-        socket.end().resume();
-      },
+      leaveAtAnyMoment,
+      leaveAtAnyMoment,
       async (token, id) => {
         // A socket without a listener for data never reads.
         await connect(plant(token, id) + LARGE.repeat(4) + plant(token, id + 1));

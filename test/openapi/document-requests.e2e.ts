@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startService, type TestService } from '../setup/service/service.js';
 
 interface Schema {
@@ -125,9 +125,6 @@ const INVALID: readonly string[] = [
   '{}',
 ];
 
-/** The name of a body in the title of a test: short, but with the member that makes it another body. */
-const named = (body: string) => [body.replaceAll(/(.)\1{99,}/g, '$1…'), body] as const;
-
 /** The helpers check the responses themselves: see setup/http/documented.ts. */
 describe('a request made from the OpenAPI document', () => {
   let service: TestService;
@@ -135,7 +132,6 @@ describe('a request made from the OpenAPI document', () => {
   beforeAll(async () => {
     service = await startService();
   });
-  beforeEach(() => service.database.query('TRUNCATE plants'));
   afterAll(() => service.close());
 
   it('is made from a document that is valid OpenAPI 3.1', async () => {
@@ -158,36 +154,30 @@ describe('a request made from the OpenAPI document', () => {
       expect([body, isValid(JSON.parse(body))]).toEqual([body, false]);
   });
 
-  it.each(VALID.map(named))(
-    '%s is accepted: 200, and the response is the plant',
-    async (_name, body) => {
+  it('is accepted if it is valid: the response is the plant', async () => {
+    for (const body of VALID) {
+      await service.database.query('TRUNCATE plants');
       const sent = Object.entries(JSON.parse(body) as Record<string, unknown>);
       const plant = sent.filter(([name]) => name !== 'id' && names.includes(name));
       const { status, body: received } = await service.post(body);
-      expect({ status, received }).toEqual({ status: 200, received: Object.fromEntries(plant) });
-    },
-  );
-
-  it.each(INVALID.map(named))(
-    '%s is refused with 40005, and nothing is stored',
-    async (_name, body) => {
-      expect(await service.post(body)).toMatchObject({ status: 400, body: { error: 40005 } });
-      expect(await service.storedPlants()).toEqual([]);
-    },
-  );
-
-  it('is refused with a method that the document does not contain on its path, even without a token', async () => {
-    for (const [template, operations] of Object.entries(document.paths)) {
-      const documented = Object.keys(operations).map((it) => it.toUpperCase());
-      const path = template.replaceAll(/\{\w+\}/g, '1');
-      for (const method of ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'PATCH']) {
-        if (documented.includes(method)) continue;
-        const response = await service.request(path, { method });
-        expect(response).toMatchObject({ status: 405, body: { error: 40500 } });
-        // With GET, there is always HEAD, which the document does not list.
-        const allowed = documented.flatMap((it) => (it === 'GET' ? ['GET', 'HEAD'] : [it]));
-        expect(response.headers.get('allow')?.split(', ').sort()).toEqual(allowed.sort());
-      }
+      expect({ body, status, received }).toEqual({
+        body,
+        status: 200,
+        received: Object.fromEntries(plant),
+      });
     }
+  });
+
+  it('is refused with 40005 if it is not, and nothing is stored', async () => {
+    await service.database.query('TRUNCATE plants');
+    for (const body of INVALID) {
+      const { status, body: received } = await service.post(body);
+      expect({ body, status, received }).toEqual({
+        body,
+        status: 400,
+        received: expect.objectContaining({ error: 40005 }),
+      });
+    }
+    expect(await service.storedPlants()).toEqual([]);
   });
 });

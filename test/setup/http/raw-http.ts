@@ -53,16 +53,9 @@ export async function beginPlant(
  */
 const exchanges = new WeakMap<Socket, { written: string; read: number }>();
 
-/**
- * Opens a connection for a test that sends its own bytes.
- *
- * @param options `allowHalfOpen`: the client keeps its side open when the service closes the other one
- */
-export async function openConnection(
-  port: number,
-  options: { readonly allowHalfOpen?: boolean } = {},
-): Promise<Socket> {
-  const socket = connect({ ...options, port, host: '127.0.0.1' });
+/** Opens a connection for a test that sends its own bytes. */
+export async function openConnection(port: number): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1' });
   await once(socket, 'connect');
   const exchange = { written: '', read: 0 };
   exchanges.set(socket, exchange);
