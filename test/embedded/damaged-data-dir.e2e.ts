@@ -178,13 +178,13 @@ describe('a data folder', () => {
       ...(process.platform === 'linux' ? [['flock', 'util-linux']] : []),
       ...(isRoot ? [['setpriv', 'util-linux']] : []),
     ] as const) {
-      await rename(join(programs, program!), join(dataDir, 'hidden'));
+      await rename(join(programs, program), join(dataDir, 'hidden'));
       expect(await migrate(newDir)).toEqual(
         failsWith(
           `The embedded Postgres needs the program ${program} (package ${name}). Install that, or set DATABASE_URL to a Postgres server.`,
         ),
       );
-      await rename(join(dataDir, 'hidden'), join(programs, program!));
+      await rename(join(dataDir, 'hidden'), join(programs, program));
     }
     await rm(join(programs, 'flock'));
     const text = '#!/bin/sh\necho "flock: 9: No locks available" >&2\nexit 71\n';

@@ -96,7 +96,7 @@ describe('the data folder', () => {
     ['/dev/null', 'it is not a folder'],
     ...(process.platform === 'linux' ? [['/proc/plants', 'there is no such file or folder']] : []),
   ])('%s cannot be made: the message says why', (path, reason) => {
-    expect(() => makeDataDir(path!)).toThrow(
+    expect(() => makeDataDir(path)).toThrow(
       `${path} cannot be used: ${reason}. Set DATA_DIR to a folder of your own.`,
     );
   });
