@@ -3,11 +3,9 @@ import { pino } from 'pino';
 import { holdTime } from '../test/setup/time/held-timers.js';
 import { untilSettled } from '../test/setup/time/settled.js';
 import { StartError } from './errors/start-error.js';
-// Loaded before the tests, because the mutation run counts the constants of a module to the test that loads it.
-import './start-errors.js';
 import { STOP_SIGNALS, stopOnSignal } from './stop-on-signal.js';
 
-// The other signals, and what the log says, are shown by sending them: see signals.e2e.ts and start.e2e.ts.
+// The other signals, and what the log says, are shown by sending them: see signals.e2e.ts.
 describe('a signal', () => {
   let exitCodes: unknown[];
   let errors: string;

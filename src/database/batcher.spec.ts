@@ -27,19 +27,7 @@ describe('items that are sent in batches', () => {
     ]);
   });
 
-  it('share a batch with those that are added while one is in flight, and get their own outcome', async () => {
-    const { add, finish, sent, outcomes } = controlledBatcher();
-    await add(1);
-    await add(2, 3, 4);
-    expect(sent).toEqual([[1]]);
-    await finish(0);
-    expect(sent).toEqual([[1], [2, 3, 4]]);
-    expect(outcomes).toEqual([10, 'waiting', 'waiting', 'waiting']);
-    await finish(1);
-    expect(outcomes).toEqual([10, 20, 30, 40]);
-  });
-
-  it('exceed neither the size of a batch nor the number of batches in flight', async () => {
+  it('wait while enough batches are in flight, exceed no size of a batch, and get their own outcome', async () => {
     const { add, finish, sent, outcomes } = controlledBatcher({ size: 2, inFlight: 2 });
     await add(1, 2, 3, 4, 5, 6);
     expect(sent).toEqual([
