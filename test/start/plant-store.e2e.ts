@@ -21,6 +21,7 @@ import { urlOf } from '../setup/service/built-service.js';
 import { untilIdleAt } from '../setup/service/clean-state.js';
 import { NODE, ROOT, runBefore, runProgram, type Command } from '../setup/process/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
+import { PATIENT } from '../setup/database/patient.js';
 import { useResources } from '../setup/jest/resources.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
 import { childrenOf, isRunning, sendSignal } from '../setup/process/processes.js';
@@ -113,7 +114,7 @@ describe('./plant-store, as in the container', () => {
   it('npm start runs the service in its own place, so that a signal to npm lets the service end as it should', async () => {
     // With traces, because they have the version of the service. The collector is away, which prevents no graceful stop.
     const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
-    const settings = { PORT: '0', ...METRICS_SETTING, ...collector };
+    const settings = { PORT: '0', ...METRICS_SETTING, ...PATIENT, ...collector };
     const npm = runProgram('npm', ['start'], settings, project);
     let services: number[] = [];
     resources.defer(async () => {
@@ -134,28 +135,24 @@ describe('./plant-store, as in the container', () => {
     expect(npm.stdout).toMatch(/stops: it received SIGTERM\.[^]*The Plant Store has stopped\./);
   });
 
-  it.each([
-    ['dist/main.js', '23.11.1'],
-    ['dist/cli.js', '26.0.0'],
-  ])(
-    '%s ends at once if it is Node %s, which is too old, and says what to do',
-    async (script, node) => {
-      const bare = await copyForTest('dist');
-      // A module that is imported before the version is checked would not find its packages.
-      await rm(join(bare, 'node_modules'));
-      const versions = `{ value: { ...process.versions, node: '${node}' } }`;
-      const env = runBefore(`Object.defineProperty(process, 'versions', ${versions})`);
-      const [program, ...flags] = NODE;
-      const command = runProgram(program, [...flags, join(bare, script)], env, tmpdir());
-      expect(await finished(command)).toEqual({
+  it('ends at once on a Node that is too old, and says what to do', async () => {
+    const bare = await copyForTest('dist');
+    // A module that is imported before the version is checked would not find its packages.
+    await rm(join(bare, 'node_modules'));
+    const [node, ...flags] = NODE;
+    const versions = "{ value: { ...process.versions, node: '26.0.0' } }";
+    const env = runBefore(`Object.defineProperty(process, 'versions', ${versions})`);
+    for (const script of ['dist/main.js', 'dist/cli.js']) {
+      const args = [...flags, join(bare, script)];
+      expect(await finished(runProgram(node, args, env, tmpdir()))).toEqual({
         exitCode: 1,
         stdout: '',
         stderr:
-          `The Plant Store needs Node 24.16 or 26.1, or newer, and this is Node ${node}: use ./plant-store or npm start, which run the ` +
+          'The Plant Store needs Node 24.16 or 26.1, or newer, and this is Node 26.0.0: use ./plant-store or npm start, which run the ' +
           'Node that "npm ci" installs, or install a newer one.\n',
       });
-    },
-  );
+    }
+  });
 
   it('says when the dependencies are missing, and runs on the Node that it finds', async () => {
     const bare = await copyForTest('dist');
@@ -291,35 +288,32 @@ describe('the build', () => {
     const touch = (date: string, ...files: string[]) =>
       promisify(execFile)('touch', ['-d', date, ...files.map((file) => join(folder, file))]);
     const inputs = ['src', 'src/cli.ts', 'src/main.ts', 'src/database', dirname(PREPARATION)];
-    const reset = async () => {
-      await touch('2020-01-01', ...inputs, PREPARATION, 'package.json');
-      await touch('now', 'dist/.complete');
-    };
-    await reset();
-    return { folder, touch, reset };
+    await touch('2020-01-01', ...inputs, PREPARATION, 'package.json');
+    await touch('now', 'dist/.complete');
+    return { folder, touch };
   }
 
-  it('is made again if it was interrupted, or is older than the packages, a source or package.json', async () => {
-    const { folder, touch, reset } = await copyBuilt();
+  it('is made again if it was interrupted, or is older than the packages', async () => {
+    const { folder, touch } = await copyBuilt();
     expect(await command(folder)).toEqual(NOT_BUILT);
-    for (const change of [
-      () => rm(join(folder, 'dist/.complete')),
-      // Older than the packages alone.
-      () => touch('2020-01-02', 'dist/.complete'),
-      () => touch('2100-01-01', 'src/cli.ts'),
-      () => touch('2100-01-01', 'package.json'),
-    ]) {
-      await change();
-      expect(await command(folder)).toEqual(BUILT);
-      await reset();
-    }
+    await rm(join(folder, 'dist/.complete'));
+    expect(await command(folder)).toEqual(BUILT);
+    await touch('2020-01-02', 'dist/.complete');
+    expect(await command(folder)).toEqual(BUILT);
     expect(await command(folder)).toEqual(NOT_BUILT);
   });
 
-  it('that fails is the end: nothing runs', async () => {
+  it('is made again if it is older than a source; if that fails, nothing runs', async () => {
     const { folder, touch } = await copyBuilt('false');
     await touch('2100-01-01', 'src/cli.ts');
     expect(await command(folder)).toMatchObject({ exitCode: 1, stdout: '' });
+  });
+
+  it('is made again by npm start if it is older than package.json, which is reported on standard error, not in the log', async () => {
+    const { folder, touch } = await copyBuilt();
+    await touch('2100-01-01', 'package.json');
+    const start = runProgram('npm', ['start', '-s'], {}, folder);
+    expect(await finished(start)).toEqual({ ...BUILT, stdout: 'the log\n' });
   });
 
   it('of packages for production runs; if it is too old, the message says what to do', async () => {
@@ -335,12 +329,5 @@ describe('the build', () => {
       stdout: '',
       stderr: `The build in ${folder}/dist is missing or older than src or node_modules. Run: npm ci && npm run build\n`,
     });
-  });
-
-  it('is reported by npm start on standard error, not in the log', async () => {
-    const { folder, touch } = await copyBuilt();
-    await touch('2010-01-01', 'dist/.complete');
-    const start = runProgram('npm', ['start', '-s'], {}, folder);
-    expect(await finished(start)).toEqual({ ...BUILT, stdout: 'the log\n' });
   });
 });
