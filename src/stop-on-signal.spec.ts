@@ -55,4 +55,12 @@ describe('a signal', () => {
     send('SIGTERM');
     expect(exitCodes).toEqual([1]);
   });
+
+  it('SIGHUP that comes again is ignored: both the system and the shell send it when a terminal is closed', () => {
+    stopOnSignal(logger, () => new Promise<void>(() => undefined));
+    send('SIGHUP');
+    jest.advanceTimersByTime(100);
+    send('SIGHUP');
+    expect(exitCodes).toEqual([]);
+  });
 });

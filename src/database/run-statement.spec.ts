@@ -83,31 +83,35 @@ describe('a statement', () => {
 });
 
 describe('a statement that fails', () => {
-  const isOutage = (error: unknown) =>
-    error instanceof ServiceError && !(error instanceof RowsUnavailableError);
-  const isOfRows = (error: unknown) => error instanceof RowsUnavailableError;
-  const isOfServer = (error: unknown) => error instanceof DatabaseError;
+  const kinds = {
+    outage: (error: unknown) =>
+      error instanceof ServiceError && !(error instanceof RowsUnavailableError),
+    'outage for its rows': (error: unknown) => error instanceof RowsUnavailableError,
+    'error of the server': (error: unknown) => error instanceof DatabaseError,
+  };
 
   it.each([
-    ['there is a bug', '42601', 1, isOfServer, 'closed'],
-    ['the server cannot take it', '53100', 1, isOutage, 'closed'],
-    ['a row is locked', '55P03', 1, isOfRows, 'kept'],
-    ['the server ended it', '57014', 1, isOutage, 'kept'],
-    ['it lost races', '40P01', 5, isOutage, 'closed'],
-  ])(
-    'because %s (%s) is sent %i times: %p, and its connection is %s',
-    async (_why, code, attempts, isExpected, outcome) => {
+    ['there is a bug', '42601', 1, 'error of the server', 'closed'],
+    ['the server cannot take it', '53100', 1, 'outage', 'closed'],
+    ['a row is locked', '55P03', 1, 'outage for its rows', 'kept'],
+    ['the server ended it', '57014', 1, 'outage', 'kept'],
+    ['it lost races', '40P01', 5, 'outage', 'closed'],
+  ] as const)(
+    'because %s (%s) is sent %i times; it is an %s, and its connection is %s',
+    async (_why, code, attempts, kind, end) => {
       const dataSource = await pool.start(({ text }) =>
         text === 'INSERT' ? failAlways(code) : {},
       );
       const error: unknown = await runStatement(dataSource, prepared('INSERT'), []).catch(
         (error: unknown) => error,
       );
-      expect(isExpected(error)).toBe(true);
-      expect(error).toMatchObject(isExpected === isOfServer ? { code } : unavailable({ code }));
+      expect(kinds[kind](error)).toBe(true);
+      expect(error).toMatchObject(
+        kind === 'error of the server' ? { code } : unavailable({ code }),
+      );
       await runStatement(dataSource, prepared('SELECT'), []);
       const serials = Array.from({ length: attempts }, (_, i) => i + 1);
-      expect(pool.serials).toEqual([...serials, outcome === 'kept' ? attempts : attempts + 1]);
+      expect(pool.serials).toEqual([...serials, end === 'kept' ? attempts : attempts + 1]);
     },
   );
 
