@@ -3,11 +3,9 @@ import { pino } from 'pino';
 import { holdTime } from '../test/setup/time/held-timers.js';
 import { untilSettled } from '../test/setup/time/settled.js';
 import { StartError } from './errors/start-error.js';
-// Loaded before the tests, because the mutation run counts the constants of a module to the test that loads it.
-import './start-errors.js';
 import { STOP_SIGNALS, stopOnSignal } from './stop-on-signal.js';
 
-// The other signals, and what the log says, are shown by sending them: see signals.e2e.ts and start.e2e.ts.
+// The other signals, and what the log says, are shown by sending them: see signals.e2e.ts.
 describe('a signal', () => {
   let exitCodes: unknown[];
   let errors: string;
@@ -56,5 +54,13 @@ describe('a signal', () => {
     jest.advanceTimersByTime(1);
     send('SIGTERM');
     expect(exitCodes).toEqual([1]);
+  });
+
+  it('SIGHUP that comes again is ignored: both the system and the shell send it when a terminal is closed', () => {
+    stopOnSignal(logger, () => new Promise<void>(() => undefined));
+    send('SIGHUP');
+    jest.advanceTimersByTime(100);
+    send('SIGHUP');
+    expect(exitCodes).toEqual([]);
   });
 });

@@ -7,18 +7,16 @@ import { settings } from './settings.js';
 describe('readConfig', () => {
   it('has a default for everything', () => {
     expect(readConfig({})).toMatchObject({
-      http: { host: '127.0.0.1', port: 3000, bodyLimit: 65536 },
+      http: { host: '127.0.0.1', port: 3000, bodyLimit: 65536, maxConnections: 500 },
       database: { url: undefined, dataDir: resolve('.data') },
       auth: { oidc: undefined },
       baseUrl: undefined,
     });
   });
 
-  it('accepts fewer connections beside the embedded Postgres, which takes memory of the same machine', () => {
-    const { maxConnections } = readConfig({}).http;
-    expect(maxConnections).toBe(500);
-    const server = readConfig({ DATABASE_URL: 'postgres://u@db.example.org/plants' });
-    expect(server.http.maxConnections).toBe(4000);
+  it('accepts more connections with a server, which has memory of its own', () => {
+    const env = { DATABASE_URL: 'postgres://u@db.example.org/plants' };
+    expect(readConfig(env).http.maxConnections).toBe(4000);
   });
 
   it('lets a client be idle for longer than it may wait for its response', () => {
@@ -106,8 +104,16 @@ describe('readConfig', () => {
     expect(readConfig(empty)).toEqual(readConfig({}));
   });
 
-  it.each(['', 'development', 'Production'])('NODE_ENV=%s is not production', (value) => {
-    expect(readConfig({ NODE_ENV: value }).isProduction).toBe(false);
+  it('asks in production for the place of the plants, and names a variable that may be meant', () => {
+    expect(() => readConfig({ NODE_ENV: 'production', DATBASE_URL: 'secret' })).toThrow(
+      new ConfigError(
+        'DATABASE_URL must be set with NODE_ENV=production, or DATA_DIR to use an embedded Postgres in that folder; DATBASE_URL is not a setting: did you mean DATABASE_URL?',
+      ),
+    );
+    expect(readConfig({ NODE_ENV: 'production', DATA_DIR: '/srv/plants' })).toMatchObject({
+      isProduction: true,
+    });
+    expect(readConfig({ NODE_ENV: 'Production' })).toMatchObject({ isProduction: false });
   });
 
   it.each([
@@ -118,65 +124,36 @@ describe('readConfig', () => {
     expect(readConfig({ BODY_LIMIT: text }).http.bodyLimit).toBe(bytes);
   });
 
-  it.each(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const)(
-    'accepts the log level %s',
-    (level) => {
-      expect(readConfig({ LOG_LEVEL: level }).log.level).toBe(level);
-    },
-  );
-
-  it('drops the slash at the end of BASE_URL, because every path starts with a slash', () => {
-    expect(readConfig({ BASE_URL: 'https://example.org/store/' }).baseUrl).toBe(
-      'https://example.org/store',
-    );
-  });
-
   it.each([
-    ['PORT', 'secret'],
-    ['PORT', '65536'],
     ['PORT', '-1'],
     ['PORT', '1e3'],
     ['PORT', ' 3000'],
-    ['BODY_LIMIT', '0'],
+    ['LOG_LEVEL', 'secret'],
     ['BODY_LIMIT', '1gb'],
-    ['BODY_LIMIT', '999999mb'],
-    ['BASE_URL', 'secret'],
+    ['BODY_LIMIT', '2mb'],
     ['BASE_URL', 'ftp://secret.example.org'],
-    ['BASE_URL', 'https://secret;example.org'],
+    ['BASE_URL', 'xhttp://secret.example.org'],
     ['BASE_URL', 'https://secret,example.org'],
-    ['BASE_URL', 'https://*.secret.org'],
-    ['DATA_DIR', '~'],
-    ['DATA_DIR', '"/srv/secret"'],
+    ['BASE_URL', 'https://:secret@plants.example.org'],
     ['DATA_DIR', '~secret/plants'],
     ['DATA_DIR', '$HOME/secret'],
-    ['DATABASE_URL', 'mysql://u:secret@h/d'],
-    ['DATABASE_URL', 'secret'],
-    ['DATABASE_POOL_SIZE', '0'],
-    ['BASE_URL', 'https://me:secret@plants.example.org'],
-    ['OIDC_ISSUER', 'https://me:secret@login.example.org'],
+    ['DATA_DIR', '"/srv/secret"'],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://me:secret@collector:4318'],
-    ['HOST', 'secret host'],
     ['HOST', '[::1]'],
     ['HOST', 'localhost:3000'],
-    ['HOST', 'http://secret'],
     ['HOST', 'secret..org'],
     ['HOST', 'h'.repeat(254)],
-    ['METRICS_TOKEN_SHA256', 'secret'],
+    ['METRICS_TOKEN_SHA256', `${'ab'.repeat(32)}c`],
+    ['METRICS_TOKEN_SHA256', `g${'ab'.repeat(31)}c`],
     ['CORS_ORIGINS', 'secret.example.org'],
     ['CORS_ORIGINS', 'https://secret.example.org/'],
-    ['CORS_ORIGINS', 'https://secret.example.org/garden'],
     ['CORS_ORIGINS', 'https://secret.example.org:443'],
     ['CORS_ORIGINS', 'https://Secret.example.org'],
     ['CORS_ORIGINS', 'https://*.secret.example.org'],
-    ['CORS_ORIGINS', 'https://me@secret.example.org'],
     ['CORS_ORIGINS', '*,https://secret.example.org'],
     ['CORS_ORIGINS', 'https://secret.example.org,'],
     ['CORS_ORIGINS', 'null'],
-    ['METRICS_TOKEN_SHA256', `${'ab'.repeat(32)}c`],
-    ['METRICS_TOKEN_SHA256', `c${'ab'.repeat(32)}`],
-    ['OIDC_ISSUER', 'http://localhost:80@secret.example.org'],
-    ['LOG_LEVEL', 'secret'],
-    ['DATABASE_TIMEOUT_MS', 'secret'],
+    ['OIDC_ISSUER', 'https://me:secret@login.example.org'],
   ])('refuses %s=%s, naming the variable and not the value', (name, value) => {
     const read = () => readConfig({ [name]: value });
     expect(read).toThrow(ConfigError);
@@ -184,59 +161,35 @@ describe('readConfig', () => {
     expect(read).not.toThrow(/secret/);
   });
 
-  it.each([
-    ['PORT', 0, 65_535],
-    ['KEEP_ALIVE_TIMEOUT_MS', 0, 600_000],
-    ['MAX_CONNECTIONS', 1, 1_000_000],
-    ['BODY_LIMIT', 1, 1_048_576],
-    ['REQUEST_TIMEOUT_MS', 100, 600_000],
-    ['MAX_PENDING_REQUESTS', 1, 100_000],
-    ['READINESS_TOLERANCE_MS', 0, 3_600_000],
-    ['SHUTDOWN_DELAY_MS', 0, 600_000],
-    ['SHUTDOWN_TIMEOUT_MS', 0, 600_000],
-    ['TRUSTED_PROXY_HOPS', 0, 100],
-    ['AUTH_FAILURES_PER_MINUTE', 1, 1_000_000],
-    ['DATABASE_POOL_SIZE', 1, 1000],
-    ['DATABASE_BATCH_SIZE', 1, 10_000],
-    ['DATABASE_BATCHES', 1, 1000],
-    ['DATABASE_TIMEOUT_MS', 10, 60_000],
-    ['DATABASE_START_TIMEOUT_MS', 0, 86_400_000],
-  ])('accepts %s from %d to %d, and nothing beside that', (name, min, max) => {
-    const read = (value: number) => () => readConfig({ [name]: String(value) });
-    expect(read(min)).not.toThrow();
-    expect(read(max)).not.toThrow();
-    const range = new RegExp(`^${name} must be .* from ${min} to ${max}`);
-    expect(read(min - 1)).toThrow(min === 0 ? /must be/ : range);
-    expect(read(max + 1)).toThrow(range);
+  it('accepts a number from the lowest to the highest, and nothing beside them', () => {
+    const read = (value: number) => () => readConfig({ DATABASE_POOL_SIZE: String(value) });
+    expect(read(1)).not.toThrow();
+    expect(read(1000)).not.toThrow();
+    const message = 'DATABASE_POOL_SIZE must be a whole number from 1 to 1000';
+    expect(read(0)).toThrow(message);
+    expect(read(1001)).toThrow(message);
   });
 
-  it.each([
-    '*',
-    'https://garden.example.org',
-    'http://localhost:5173',
-    'http://[::1]:8080',
-    'capacitor://localhost',
-  ])('accepts the origin %s', (origin) => {
-    expect(readConfig({ CORS_ORIGINS: origin }).http.corsOrigins).toEqual([origin]);
-  });
+  it.each(['*', 'http://localhost:5173', 'http://[::1]:8080', 'capacitor://localhost'])(
+    'accepts the origin %s',
+    (origin) => {
+      expect(readConfig({ CORS_ORIGINS: origin }).http.corsOrigins).toEqual([origin]);
+    },
+  );
 
-  it.each([
-    'https://login.example.org/realm',
-    'http://localhost:8080',
-    'http://127.0.0.1:8080/',
-    'http://[::1]',
-  ])('accepts the issuer %s unchanged', (issuer) => {
-    expect(readConfig({ OIDC_ISSUER: issuer, OIDC_AUDIENCE: 'plants' }).auth.oidc).toEqual({
-      issuer,
-      audience: 'plants',
-    });
-  });
+  it.each(['https://login.example.org/realm', 'http://127.0.0.1:8080/', 'http://[::1]'])(
+    'accepts the issuer %s unchanged',
+    (issuer) => {
+      expect(readConfig({ OIDC_ISSUER: issuer, OIDC_AUDIENCE: 'plants' }).auth.oidc).toEqual({
+        issuer,
+        audience: 'plants',
+      });
+    },
+  );
 
   it.each([
     'http://login.example.org',
     'http://localhost.example.org',
-    'http://127.0.0.1.example.org',
-    'ftp://localhost',
     'ws://127.0.0.1',
     'localhost',
   ])('refuses the issuer %s: whoever is on the way could replace its keys', (issuer) => {
@@ -245,54 +198,27 @@ describe('readConfig', () => {
   });
 
   it.each([
-    [{ OIDC_ISSUER: 'https://a' }, 'OIDC_AUDIENCE must be set with OIDC_ISSUER'],
-    [{ OIDC_AUDIENCE: 'a' }, 'OIDC_ISSUER must be set with OIDC_AUDIENCE'],
-  ])('refuses %j alone', (env, message) => {
-    expect(() => readConfig(env)).toThrow(message);
-    expect(readConfig({}).auth.oidc).toBeUndefined();
-  });
-
-  it.each([
-    ['http://example.org', 'http://example.org'],
     ['http://[::1]:3000', 'http://[::1]:3000'],
     ['https://büro_1.example.org', 'https://büro_1.example.org'],
     ['HTTPS://example.org/a//', 'HTTPS://example.org/a'],
-  ])('reads BASE_URL %s as %s', (text, url) => {
+  ])('reads BASE_URL %s as %s, because every path starts with a slash', (text, url) => {
     expect(readConfig({ BASE_URL: text }).baseUrl).toBe(url);
   });
 
-  it.each(['xhttp://example.org', 'https://me@example.org', 'https://:secret@example.org'])(
-    'refuses BASE_URL %s',
-    (text) => {
-      expect(() => readConfig({ BASE_URL: text })).toThrow(/^BASE_URL must be/);
+  it.each(['0.0.0.0', 'fe80::1%eth0', 'a-b.example.org.', 'bücher.example', 'h'.repeat(253)])(
+    'accepts the host %s',
+    (host) => {
+      expect(readConfig({ HOST: host }).http.host).toBe(host);
     },
   );
 
   it.each([
-    [{ DATABASE_POOL_SIZE: '-1' }, /^DATABASE_POOL_SIZE must be a whole number from 1 to 1000$/],
-    [
-      { HOST: 'h'.repeat(5000) },
-      /^HOST must be a host name or an IP address, such as 127\.0\.0\.1, ::1 or 0\.0\.0\.0$/,
-    ],
+    [{ OIDC_ISSUER: 'https://a' }, /^OIDC_AUDIENCE must be set with OIDC_ISSUER$/],
+    [{ OIDC_AUDIENCE: 'a' }, /^OIDC_ISSUER must be set with OIDC_AUDIENCE$/],
     [{ OIDC_ISSUER: 'x' }, /^OIDC_ISSUER must be an https[^;]*$/],
     [{ PORT: 'x', OIDC_AUDIENCE: 'a' }, /^PORT [^;]*; OIDC_ISSUER must be set with/],
-  ])('in %j, names only the variables that are wrong', (env, message) => {
+    [{ PORT: 'x', BODY_LIMIT: 'x' }, /^PORT [^;]*; BODY_LIMIT [^;]*$/],
+  ])('in %j, names every variable that is wrong, and no other', (env, message) => {
     expect(() => readConfig(env)).toThrow(message);
-  });
-
-  it.each([
-    '::1',
-    '0.0.0.0',
-    'localhost',
-    'fe80::1%eth0',
-    'a-b.example.org.',
-    'bücher.example',
-    'h'.repeat(253),
-  ])('accepts the host %s', (host) => {
-    expect(readConfig({ HOST: host }).http.host).toBe(host);
-  });
-
-  it('names every variable that is wrong', () => {
-    expect(() => readConfig({ PORT: 'x', BODY_LIMIT: 'x' })).toThrow(/PORT .*; BODY_LIMIT /);
   });
 });

@@ -2,35 +2,21 @@ import { describe, expect, it } from '@jest/globals';
 import { holdClock } from '../../test/setup/time/clock.js';
 import { controlledBatcher } from '../../test/database/controlled-batcher.js';
 import { settled } from '../../test/setup/time/settled.js';
-import { overloaded } from '../errors/errors.js';
-import { ConnectionClosed } from '../errors/service-error.js';
+import { RowsUnavailableError, databaseUnavailable, overloaded } from '../errors/errors.js';
+import { ConnectionClosed, ServiceError } from '../errors/service-error.js';
 
 const OVERLOADED: unknown = expect.objectContaining({ code: overloaded.code });
 const CLOSED: unknown = expect.any(ConnectionClosed);
-
-const HOUR_MS = 3_600_000;
+const AWAY = new ServiceError(databaseUnavailable, 'away');
 
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
 
 describe('items that are sent in batches', () => {
-  it('are sent in the turn of the event loop in which they were added', async () => {
-    const { add, sent } = controlledBatcher();
-    await add(1);
-    expect(sent).toEqual([[1]]);
-  });
-
-  it('share a batch with the other items of this turn', async () => {
-    const { addNow, add, sent } = controlledBatcher();
-    addNow(1);
-    await Promise.resolve();
-    await add(2);
-    expect(sent).toEqual([[1, 2]]);
-  });
-
-  it('share a batch with all items of their turn, whatever was added before it', async () => {
+  it('are sent with all other items of the turn of the event loop in which they were added', async () => {
     const { addNow, sent } = controlledBatcher({ inFlight: 2 });
     addNow(1);
     setImmediate(() => addNow(3));
+    await Promise.resolve();
     addNow(2);
     setImmediate(() => addNow(4));
     await settled();
@@ -41,19 +27,7 @@ describe('items that are sent in batches', () => {
     ]);
   });
 
-  it('share a batch with those that are added while one is in flight, and get their own outcome', async () => {
-    const { add, finish, sent, outcomes } = controlledBatcher();
-    await add(1);
-    await add(2, 3, 4);
-    expect(sent).toEqual([[1]]);
-    await finish(0);
-    expect(sent).toEqual([[1], [2, 3, 4]]);
-    expect(outcomes).toEqual([10, 'waiting', 'waiting', 'waiting']);
-    await finish(1);
-    expect(outcomes).toEqual([10, 20, 30, 40]);
-  });
-
-  it('exceed neither the size of a batch nor the number of batches in flight', async () => {
+  it('wait while enough batches are in flight, exceed no size of a batch, and get their own outcome', async () => {
     const { add, finish, sent, outcomes } = controlledBatcher({ size: 2, inFlight: 2 });
     await add(1, 2, 3, 4, 5, 6);
     expect(sent).toEqual([
@@ -75,25 +49,16 @@ describe('items that are sent in batches', () => {
     expect(outcomes).toEqual([40, 60, 10, 110, 20, 30]);
   });
 
-  it('do not exceed the characters of a batch in their group', async () => {
-    const { add, finish, sent } = controlledBatcher({
-      characters: 5,
-      groupOf: (item) => item % 2,
-    });
-    await add(1, 2, 3, 5, 4);
-    for (const batch of [0, 1, 2, 3]) await finish(batch);
-    expect(sent).toEqual([[1, 3], [2], [5], [4]]);
-  });
-
-  it('share a batch only with items of their group, and keep their order', async () => {
+  it('share a batch only with items of their group, up to its size and its characters, and keep their order', async () => {
     const { add, finish, sent, outcomes } = controlledBatcher({
       size: 2,
+      characters: 6,
       groupOf: (item) => item % 2,
     });
-    await add(1, 2, 3, 4, 5);
-    for (const batch of [0, 1, 2]) await finish(batch);
-    expect(sent).toEqual([[1, 3], [2, 4], [5]]);
-    expect(outcomes).toEqual([10, 20, 30, 40, 50]);
+    await add(1, 2, 3, 5, 4, 7);
+    for (const batch of [0, 1, 2, 3]) await finish(batch);
+    expect(sent).toEqual([[1, 3], [2, 4], [5], [7]]);
+    expect(outcomes).toEqual([10, 20, 30, 50, 40, 70]);
   });
 
   it('are sent by half of a long queue, but at least 32 at a time', async () => {
@@ -197,23 +162,6 @@ describe('the time of an item in the queue', () => {
     expect(outcomes).toEqual([10, OVERLOADED, 30]);
   });
 
-  it.each([
-    ['back', -HOUR_MS],
-    ['ahead', HOUR_MS],
-  ])('has the same limit if the date is set %s meanwhile', async (_how, change) => {
-    const { add, finish, sent, outcomes } = controlledBatcher({ wait: 1500 });
-    await add(1);
-    await add(2);
-    await advance(1);
-    await add(3);
-    await advance.changeDate(change);
-    await advance(1500);
-    await finish(0);
-    expect(sent).toEqual([[1], [3]]);
-    await finish(1);
-    expect(outcomes).toEqual([10, OVERLOADED, 30]);
-  });
-
   it('is observed, with the number of items in the batch', async () => {
     const observed: [size: number, wait: number][] = [];
     const { batcher, add, finish } = controlledBatcher(
@@ -230,5 +178,62 @@ describe('the time of an item in the queue', () => {
       [1, 0],
       [2, 250],
     ]);
+  });
+});
+
+describe('a batch that fails because of one of its items', () => {
+  const advance = holdClock();
+
+  it.each([
+    ['an error', new Error('one of them')],
+    ['a locked row', new RowsUnavailableError(new Error('one of them'))],
+  ])('fails only this item (%s)', async (_why, error) => {
+    const { add, finish, fail, sent, outcomes } = controlledBatcher();
+    await add(1, 3, 4);
+    await add(5);
+    await fail(0, error);
+    await finish(1);
+    await fail(2, error);
+    await finish(3);
+    await finish(4);
+    expect(sent).toEqual([[1, 3, 4], [1], [3], [4], [5]]);
+    expect(outcomes).toEqual([10, error, 40, 50]);
+  });
+
+  it('gives its error to the items for which no time is left', async () => {
+    const error = new Error('one of them');
+    const { add, finish, fail, sent, outcomes } = controlledBatcher({ wait: 1500 });
+    await add(1, 2, 3, 4, 5, 6);
+    await fail(0, error);
+    await advance(1500);
+    await finish(1);
+    expect(sent.slice(1)).toEqual([[1], [2], [3], [4], [5]]);
+    await advance(1);
+    for (const batch of [2, 3, 4, 5]) await finish(batch);
+    expect(outcomes).toEqual([10, 20, 30, 40, 50, error]);
+    expect(sent).toHaveLength(6);
+  });
+});
+
+describe('while the database is away', () => {
+  it('the items of a failed batch that are not sent yet fail, too', async () => {
+    const { add, fail, sent, outcomes } = controlledBatcher();
+    await add(1, 2, 3, 4, 5, 6);
+    await fail(0, new Error('one of them'));
+    await add(7);
+    for (const batch of [1, 2, 3, 4]) await fail(batch, AWAY);
+    expect(outcomes).toEqual(Array(7).fill(AWAY));
+    expect(sent).toHaveLength(5);
+  });
+
+  it('the whole queue fails, and items that are added later are sent', async () => {
+    const { add, finish, fail, outcomes } = controlledBatcher();
+    await add(1);
+    await add(2, 3);
+    await fail(0, AWAY);
+    expect(outcomes).toEqual([AWAY, AWAY, AWAY]);
+    await add(4);
+    await finish(1);
+    expect(outcomes[3]).toBe(40);
   });
 });

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, type LookupFunction } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { Client, Pool } from 'pg';
+import { QueryFailedError } from 'typeorm/error/QueryFailedError.js';
 import {
   databaseError,
   inTypeOrm,
@@ -11,6 +12,7 @@ import { databaseUnavailable } from '../errors/errors.js';
 import { ServiceError } from '../errors/service-error.js';
 import { StartError } from '../errors/start-error.js';
 import {
+  describeDatabaseError,
   isDatabaseError,
   isMisconfigured,
   isOfStatement,
@@ -22,6 +24,7 @@ import {
 } from './postgres-errors.js';
 
 const KINDS = {
+  database: isDatabaseError,
   unavailable: isUnavailable,
   ofStatement: isOfStatement,
   ended: mayReuseConnection,
@@ -53,7 +56,6 @@ describe('an SQLSTATE', () => {
     ['40002', 'a constraint failed at the commit', []],
     ['40P01', 'deadlock', ['unavailable', 'retryable']],
     ['42501', 'the user has no right', ['unavailable', 'misconfigured']],
-    ['42601', 'the syntax is wrong', []],
     ['42P01', 'there is no such table', ['tableMissing']],
     ['42P05', 'the statement is there', ['statementLost']],
     ['53100', 'the disk is full', ['unavailable']],
@@ -63,15 +65,15 @@ describe('an SQLSTATE', () => {
     ['57P01', 'an administrator ended the connection', ['unavailable', 'retryable']],
     ['57P03', 'the server is starting', ['unavailable']],
     ['58030', 'its disk fails', ['unavailable']],
-    ['P0001', 'a trigger raised it', []],
     ['XX001', 'its files are damaged', []],
   ])('%s, because %s, is %j, from pg and from TypeORM', (code, _reason, kinds) => {
-    expect(kindsOf(databaseError(code))).toEqual(kinds);
-    expect(kindsOf(inTypeOrm(databaseError(code)))).toEqual(kinds);
+    expect(kindsOf(databaseError(code))).toEqual(['database', ...kinds]);
+    expect(kindsOf(inTypeOrm(databaseError(code)))).toEqual(['database', ...kinds]);
   });
 
   it('counts and not the message, which a trigger may choose', () => {
-    expect(kindsOf(databaseError('P0001', 'Connection terminated unexpectedly'))).toEqual([]);
+    const error = databaseError('P0001', 'Connection terminated unexpectedly');
+    expect(kindsOf(error)).toEqual(['database']);
   });
 });
 
@@ -96,7 +98,6 @@ describe('an error that does not come from the server', () => {
 
   it.each([
     undefined,
-    null,
     7,
     new TypeError('x is undefined'),
     new StartError('a mistake of the operator'),
@@ -108,17 +109,13 @@ describe('an error that does not come from the server', () => {
   it('a pool or a client of pg that was closed is unavailable', async () => {
     const pool = new Pool();
     await pool.end();
-    expect(kindsOf(await pool.connect().catch((error: unknown) => error))).toEqual([
-      'unavailable',
-      'retryable',
-    ]);
     const client = new Client({ host: '127.0.0.1', port: CLOSED_PORT });
     await client.connect().catch(() => undefined);
     await client.end();
-    expect(kindsOf(await client.query('SELECT 1').catch((error: unknown) => error))).toEqual([
-      'unavailable',
-      'retryable',
-    ]);
+    for (const use of [() => pool.connect(), () => client.query('SELECT 1')]) {
+      const error = await use().catch((error: unknown) => error);
+      expect(kindsOf(error)).toEqual(['unavailable', 'retryable']);
+    }
   });
 
   it('a host that refuses on each of its addresses is unavailable', async () => {
@@ -138,13 +135,54 @@ describe('an error that does not come from the server', () => {
   });
 });
 
-it.each<[string, unknown, boolean]>([
-  ['pg, from the server', databaseError('42601'), true],
-  ['TypeORM, from the server', inTypeOrm(databaseError('42601')), true],
-  ['TypeORM, whose connection was lost', inTypeOrm(new Error('Connection terminated')), false],
-  ['the network', systemError('ECONNREFUSED'), false],
-  ['our code', new TypeError('x is undefined'), false],
-  ['a throw of nothing', undefined, false],
-])('an error of %s comes from the database: %p', (_source, error, is) => {
-  expect(isDatabaseError(error)).toBe(is);
+describe('describeDatabaseError', () => {
+  it.each<[string, unknown, string]>([
+    [
+      'a message and its code',
+      databaseError('28P01', 'password is wrong'),
+      'password is wrong (28P01)',
+    ],
+    ['no code twice', systemError('ECONNREFUSED'), 'connect ECONNREFUSED'],
+    [
+      'the first of several addresses',
+      new AggregateError([systemError('ECONNREFUSED'), systemError('ETIMEDOUT')]),
+      'connect ECONNREFUSED',
+    ],
+    ['something for an empty message', new Error(''), 'unknown failure'],
+    ['what is thrown and is no error', 'text', 'text'],
+    [
+      'how to leave a standby',
+      databaseError('25006', 'read-only'),
+      'read-only (25006); it is read-only, as a standby or a former primary is, so DATABASE_URL must lead to the primary',
+    ],
+    [
+      'the backup for a damaged index',
+      databaseError('XX002', 'bad index'),
+      'bad index (XX002); its files are damaged, restore a backup',
+    ],
+    [
+      'that a password is missing',
+      new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'),
+      'SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string; the server wants a password: add it to DATABASE_URL, or set PGPASSWORD',
+    ],
+    [
+      'that TLS is missing',
+      databaseError('28000', 'no pg_hba.conf entry for host "h", user "u", no encryption'),
+      'no pg_hba.conf entry for host "h", user "u", no encryption (28000); the server wants TLS: add sslmode=require to DATABASE_URL',
+    ],
+    [
+      'how to trust an authority',
+      Object.assign(new Error('self-signed certificate in certificate chain'), {
+        code: 'SELF_SIGNED_CERT_IN_CHAIN',
+      }),
+      'self-signed certificate in certificate chain (SELF_SIGNED_CERT_IN_CHAIN); for a server whose certificate comes from an authority of your own, add sslrootcert=FILE with the certificate of that authority to DATABASE_URL',
+    ],
+  ])('says %s', (_what, error, text) => {
+    expect(describeDatabaseError(error)).toBe(text);
+  });
+
+  it('never says the statement or its values, which the log must not have', () => {
+    const error = new QueryFailedError('SELECT $1', ['secret'], databaseError('23505', 'is there'));
+    expect(describeDatabaseError(error)).toBe('is there (23505)');
+  });
 });

@@ -1,9 +1,10 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import type { PoolClient } from 'pg';
+import { DatabaseError, type PoolClient } from 'pg';
 import { ScriptedPool, TIMEOUT_MS } from '../../test/setup/database/scripted-pool.js';
 import { holdTimers } from '../../test/setup/time/held-timers.js';
 import { settled } from '../../test/setup/time/settled.js';
 import { RowsUnavailableError, databaseUnavailable } from '../errors/errors.js';
+import { ServiceError } from '../errors/service-error.js';
 import { inTransaction, poolOf, prepared, runStatement } from './run-statement.js';
 
 const pool = new ScriptedPool();
@@ -20,13 +21,6 @@ const unavailable = (cause: object) => ({
 });
 
 describe('a statement', () => {
-  it('is sent with its values, and gives its rows', async () => {
-    const dataSource = await pool.start(({ values }) => ({ rows: [{ id: Number(values[0]) }] }));
-    const { rows } = await runStatement(dataSource, prepared('SELECT $1'), [7]);
-    expect(rows).toEqual([{ id: 7 }]);
-    expect(pool.server.statements).toMatchObject([{ text: 'SELECT $1', values: ['7'] }]);
-  });
-
   it('leaves its connection to the next one, without listeners and timers', async () => {
     const dataSource = await pool.start();
     holdTimers();
@@ -89,51 +83,37 @@ describe('a statement', () => {
 });
 
 describe('a statement that fails', () => {
-  it('because of a bug is not sent again, and its error is that of the server', async () => {
-    const dataSource = await pool.start(() => failAlways('42601'));
-    await expect(runStatement(dataSource, prepared('SELEC'), [])).rejects.toMatchObject({
-      name: 'error',
-      code: '42601',
-    });
-    expect(pool.server.statements).toHaveLength(1);
-  });
-
-  it('closes its connection, and the next one gets another', async () => {
-    const dataSource = await pool.start(({ text }) => (text === 'SELEC' ? fail('42601') : {}));
-    await expect(runStatement(dataSource, prepared('SELEC'), [])).rejects.toThrow();
-    await pool.server.connections[0]!.closed;
-    await runStatement(dataSource, prepared('SELECT'), []);
-    expect(pool.serials).toEqual([1, 2]);
-  });
-
-  it('because the server cannot take it is not sent again, and is reported as an outage', async () => {
-    const dataSource = await pool.start(() => failAlways('53100'));
-    const outcome = runStatement(dataSource, prepared('INSERT'), []);
-    await expect(outcome).rejects.toMatchObject(unavailable({ code: '53100' }));
-    await expect(outcome).rejects.not.toBeInstanceOf(RowsUnavailableError);
-    expect(pool.server.statements).toHaveLength(1);
-  });
+  const kinds = {
+    outage: (error: unknown) =>
+      error instanceof ServiceError && !(error instanceof RowsUnavailableError),
+    'outage for its rows': (error: unknown) => error instanceof RowsUnavailableError,
+    'error of the server': (error: unknown) => error instanceof DatabaseError,
+  };
 
   it.each([
-    ['a row is locked', '55P03'],
-    ['another server is away', '08006'],
-  ])('because %s is reported as such, and keeps its good connection', async (_why, code) => {
-    const dataSource = await pool.start(({ text }) => (text === 'INSERT' ? fail(code) : {}));
-    const outcome = runStatement(dataSource, prepared('INSERT'), []);
-    await expect(outcome).rejects.toBeInstanceOf(RowsUnavailableError);
-    await expect(outcome).rejects.toMatchObject(unavailable({ code }));
-    await runStatement(dataSource, prepared('SELECT'), []);
-    expect(pool.serials).toEqual([1, 1]);
-  });
-
-  it('because the server ended it is reported as an outage, and keeps its good connection', async () => {
-    const dataSource = await pool.start(({ text }) => (text === 'INSERT' ? fail('57014') : {}));
-    const outcome = runStatement(dataSource, prepared('INSERT'), []);
-    await expect(outcome).rejects.toMatchObject(unavailable({ code: '57014' }));
-    await expect(outcome).rejects.not.toBeInstanceOf(RowsUnavailableError);
-    await runStatement(dataSource, prepared('SELECT'), []);
-    expect(pool.serials).toEqual([1, 1]);
-  });
+    ['there is a bug', '42601', 1, 'error of the server', 'closed'],
+    ['the server cannot take it', '53100', 1, 'outage', 'closed'],
+    ['a row is locked', '55P03', 1, 'outage for its rows', 'kept'],
+    ['the server ended it', '57014', 1, 'outage', 'kept'],
+    ['it lost races', '40P01', 5, 'outage', 'closed'],
+  ] as const)(
+    'because %s (%s) is sent %i times; it is an %s, and its connection is %s',
+    async (_why, code, attempts, kind, end) => {
+      const dataSource = await pool.start(({ text }) =>
+        text === 'INSERT' ? failAlways(code) : {},
+      );
+      const error: unknown = await runStatement(dataSource, prepared('INSERT'), []).catch(
+        (error: unknown) => error,
+      );
+      expect(kinds[kind](error)).toBe(true);
+      expect(error).toMatchObject(
+        kind === 'error of the server' ? { code } : unavailable({ code }),
+      );
+      await runStatement(dataSource, prepared('SELECT'), []);
+      const serials = Array.from({ length: attempts }, (_, i) => i + 1);
+      expect(pool.serials).toEqual([...serials, end === 'kept' ? attempts : attempts + 1]);
+    },
+  );
 
   it('because it lost races is sent again, on other connections, five times in all', async () => {
     const dataSource = await pool.start(() =>
@@ -141,14 +121,6 @@ describe('a statement that fails', () => {
     );
     await runStatement(dataSource, prepared('INSERT'), []);
     expect(pool.serials).toEqual([1, 2, 3, 4, 5]);
-  });
-
-  it('because it lost five races is reported as an outage', async () => {
-    const dataSource = await pool.start(() => failAlways('40P01'));
-    await expect(runStatement(dataSource, prepared('INSERT'), [])).rejects.toMatchObject(
-      unavailable({ code: '40P01' }),
-    );
-    expect(pool.server.statements).toHaveLength(5);
   });
 
   it('because it lost one race after the other is given up after one time limit for all of them', async () => {
@@ -182,11 +154,12 @@ describe('a statement that fails', () => {
   });
 
   it('because its connection broke is sent again on another one', async () => {
-    const dataSource = await pool.start(({ connection }) => {
+    const dataSource = await pool.start(({ connection, values }) => {
       if (connection.serial === 1) connection.cut();
-      return { rows: [{ id: 1 }] };
+      return { rows: [{ id: Number(values[0]) }] };
     });
-    expect((await runStatement(dataSource, prepared('INSERT'), [])).rows).toEqual([{ id: 1 }]);
+    const { rows } = await runStatement(dataSource, prepared('INSERT'), [7]);
+    expect(rows).toEqual([{ id: 7 }]);
     expect(pool.serials).toEqual([1, 2]);
   });
 });

@@ -1,20 +1,10 @@
-import { readdirSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { patientConfig } from '../setup/database/patient.js';
 import type { DatabaseConfig } from '../../src/config/config.js';
 import { databaseOptions } from '../../src/database/database-options.js';
 import { prepareDatabase } from '../../src/database/prepare-database.js';
-import { runInProcess } from '../setup/service/cli.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
-
-/** The names of all migrations, in their order: `1763600000000-create-plants.ts` has the class `CreatePlants1763600000000`. */
-const MIGRATION_NAMES = readdirSync('src/database/migrations')
-  .sort()
-  .map((file) => {
-    const [time, ...words] = file.replace('.ts', '').split('-');
-    return `${words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('')}${time}`;
-  });
 
 // On a server, other tests migrate in the same database, which has one lock; prepareDatabase waits for it.
 describe('migrations', () => {
@@ -27,60 +17,16 @@ describe('migrations', () => {
   });
   afterEach(() => database.close());
 
-  it('run once, however many replicas start at the same time', async () => {
-    await Promise.all(Array.from({ length: 5 }, () => prepareDatabase(config, () => undefined)));
-    expect(await database.query('SELECT name FROM migrations ORDER BY id')).toEqual(
-      MIGRATION_NAMES.map((name) => ({ name })),
-    );
-  });
+  const prepare = (url = config.url) => prepareDatabase({ ...config, url }, () => undefined);
 
-  it('can be reverted, one by one', async () => {
-    const tables = () =>
-      database.query('SELECT tablename FROM pg_tables WHERE schemaname = current_schema()');
-    await prepareDatabase(config, () => undefined);
+  it('run once, however many replicas start at the same time, and make the schema of the entities, with named constraints', async () => {
+    await Promise.all(Array.from({ length: 5 }, () => prepare()));
     const dataSource = await new DataSource(databaseOptions(config)).initialize();
-    try {
-      for (const _ of MIGRATION_NAMES) await dataSource.undoLastMigration();
-    } finally {
-      await dataSource.destroy();
-    }
-    expect(await tables()).toEqual([{ tablename: 'migrations' }]);
-  });
-
-  it('make second tables in another schema if the address says so', async () => {
-    const prepare = (url: string) => prepareDatabase({ ...config, url }, () => undefined);
-    await prepare(config.url);
-    await database.query('CREATE SCHEMA other');
-    const url = new URL(config.url.replace('@/', '@placeholder/'));
-    url.searchParams.set('options', '-c search_path=other');
-    await prepare(url.href.replace('placeholder', ''));
-    expect(await database.query('SELECT 1 FROM other.plants')).toEqual([]);
-  });
-
-  it('are refused where search_path names no schema', async () => {
-    await database.set('search_path', 'nowhere');
-    await expect(prepareDatabase(config, () => undefined)).rejects.toThrow(
-      'cannot be used: no schema has been selected to create in (3F000); search_path names no schema that exists',
-    );
-  });
-
-  it('are run by the command migrate, which says so', async () => {
-    expect(await runInProcess(['migrate'], { DATABASE_URL: database.url })).toEqual({
-      exitCode: 0,
-      stdout: '',
-      stderr: 'The schema of the database is up to date.\n',
-    });
-  });
-
-  it('make the schema that the entities describe, with named constraints', async () => {
-    await prepareDatabase(config, () => undefined);
-    const dataSource = await new DataSource(databaseOptions(config)).initialize();
-    try {
-      const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
-      expect(upQueries.map(({ query }) => query)).toEqual([]);
-    } finally {
-      await dataSource.destroy();
-    }
+    const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
+    const names = dataSource.migrations.map(({ constructor: { name } }) => ({ name }));
+    await dataSource.destroy();
+    expect(upQueries.map(({ query }) => query)).toEqual([]);
+    expect(await database.query('SELECT name FROM migrations ORDER BY id')).toEqual(names);
     const constraints = await database.query<{ name: string }>(
       `SELECT conname AS name FROM pg_constraint
        WHERE contype IN ('p', 'u', 'f', 'c') AND connamespace = current_schema()::regnamespace
@@ -92,5 +38,31 @@ describe('migrations', () => {
       'access_tokens_pkey',
       'plants_pkey',
     ]);
+  });
+
+  it('can be reverted, one by one', async () => {
+    await prepare();
+    const dataSource = await new DataSource(databaseOptions(config)).initialize();
+    for (const _ of dataSource.migrations) await dataSource.undoLastMigration();
+    await dataSource.destroy();
+    expect(
+      await database.query('SELECT tablename FROM pg_tables WHERE schemaname = current_schema()'),
+    ).toEqual([{ tablename: 'migrations' }]);
+  });
+
+  it('make second tables in another schema if the address says so', async () => {
+    await prepare();
+    await database.query('CREATE SCHEMA other');
+    const url = new URL(config.url.replace('@/', '@placeholder/'));
+    url.searchParams.set('options', '-c search_path=other');
+    await prepare(url.href.replace('placeholder', ''));
+    expect(await database.query('SELECT 1 FROM other.plants')).toEqual([]);
+  });
+
+  it('are refused where search_path names no schema', async () => {
+    await database.set('search_path', 'nowhere');
+    await expect(prepare()).rejects.toThrow(
+      'cannot be used: no schema has been selected to create in (3F000); search_path names no schema that exists',
+    );
   });
 });

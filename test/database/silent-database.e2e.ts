@@ -5,13 +5,10 @@ import { runInProcess } from '../setup/service/cli.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { startDatabaseProxy } from '../setup/database/database-proxy.js';
 
-/** More than the packets that a command gets from its database. */
-const POINTS = 24;
+/** After how many packets: at last more than a command gets from its database. */
+const POINTS = [0, 3, 6, 9, 12, 15, 18, 24];
 
-/** How many commands run at once. */
-const AT_ONCE = 12;
-
-/** Each command that goes silent takes it; on a busy machine, twelve need a second to connect. */
+/** Each command that goes silent takes it; on a busy machine, eight need a second to connect. */
 const TIMEOUT_MS = '2000';
 
 describe('a command whose database goes silent', () => {
@@ -41,20 +38,13 @@ describe('a command whose database goes silent', () => {
   }
 
   it.each([
+    // Ends its transaction; reads a stream. Both bring the schema up to date before.
     ['token', 'create', 'a'],
-    ['token', 'rotate', 'a', '--yes'],
-    ['token', 'list'],
-    ['token', 'revoke', 'nobody', '--yes'],
-    ['migrate'],
     ['plants', 'export'],
   ])('%s %s: ends, at whatever point that is, with a sentence or its result', async (...words) => {
     // Nest writes to the process itself.
     const writes = [process.stdout, process.stderr].map((stream) => jest.spyOn(stream, 'write'));
-    const outcomes = [];
-    for (let first = 0; first < POINTS; first += AT_ONCE) {
-      const points = Array.from({ length: AT_ONCE }, (_, i) => first + i);
-      outcomes.push(...(await Promise.all(points.map((packets) => runSilenced(words, packets)))));
-    }
+    const outcomes = await Promise.all(POINTS.map((packets) => runSilenced(words, packets)));
     const written = writes.flatMap(({ mock }) => mock.calls.map(([text]) => String(text)));
     jest.restoreAllMocks();
     expect(written.filter((text) => text.includes('Nest'))).toEqual([]);

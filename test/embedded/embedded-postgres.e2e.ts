@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync, globSync, lstatSync } from 'node:fs';
-import { appendFile, chmod, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, chown, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -15,12 +15,14 @@ import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { NODE, ROOT, runProgram, type Command } from '../setup/process/command.js';
 import { makeDataDir, postgresPidIn, removeDataDir } from '../setup/service/data-dir.js';
-import { isStored, postPlant } from '../setup/http/post-plant.js';
+import { postPlant } from '../setup/http/post-plant.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
-import { childrenOf, isRunning, parentOf, sendSignal } from '../setup/process/processes.js';
+import { usePath } from '../setup/process/path.js';
+import { isRunning } from '../setup/process/processes.js';
+import { endTimersAtOnce } from '../setup/time/service-timers.js';
 import { until } from '../setup/time/until.js';
 
-const MAIN = 'dist/main.js';
+const exec = promisify(execFile);
 
 const resources = useResources();
 let dataDir: string;
@@ -30,21 +32,23 @@ beforeEach(async () => {
   resources.defer(() => removeDataDir(dataDir));
 });
 
-const start = (env: Record<string, string> = {}): Command => {
-  const service = runService({ DATA_DIR: dataDir, ...env });
-  resources.defer(() => end(service));
-  return service;
-};
-
-const configOf = (startTimeout = 60_000) => patientConfig({ dataDir, startTimeout });
+const configOf = (dir = dataDir, startTimeout = 60_000) =>
+  patientConfig({ dataDir: dir, startTimeout });
 
 const silent = () => undefined;
 
-async function open(opening: Promise<OpenDatabase>): Promise<OpenDatabase> {
+/** Closes it after the test. */
+async function closing(opening: Promise<OpenDatabase>): Promise<OpenDatabase> {
   const database = await opening;
   resources.defer(() => database.close());
   return database;
 }
+
+/** Opens the database as a service does. */
+const open = (dir = dataDir) => closing(openDatabase(configOf(dir), silent));
+
+/** Opens it as a service that does not wait for another one to end. */
+const tryToOpen = (dir = dataDir) => openDatabase(configOf(dir, 0), silent);
 
 /** Connects as another program does beside the service. */
 async function connect(dir = dataDir): Promise<pg.Client> {
@@ -60,18 +64,13 @@ async function connect(dir = dataDir): Promise<pg.Client> {
   return client;
 }
 
-/** The process of Postgres on the data folder. */
-const postgresPid = (dir = dataDir) => postgresPidIn(dir);
+/** The message for a second service. */
+const inUse = async (dir = dataDir) =>
+  `${dir} is in use by another Plant Store (its Postgres, which ends with it, is the process ${await postgresPidIn(dataDir)}). Stop that one, or set DATA_DIR to another folder.`;
 
-const tokenOf = async (service: Command) => (await service.waitFor(/Token +(\S+)/))[1]!;
+const isRoot = process.geteuid!() === 0;
 
-const post = async (service: Command, id: number) =>
-  postPlant(await urlOf(service), await tokenOf(service), id);
-
-const expectStored = async (service: Command, id: number) =>
-  expect(await isStored(await urlOf(service), await tokenOf(service), id)).toBe(true);
-
-/** Only Linux lists the children of a process, has containers, and has flock, beside which postmaster.pid is not needed. */
+/** Only Linux has flock, beside which postmaster.pid is not needed. */
 const itOnLinux = process.platform === 'linux' ? it : it.skip;
 
 it('a command makes a database only for what it creates, and says so', async () => {
@@ -89,86 +88,73 @@ it('a command makes a database only for what it creates, and says so', async () 
   const created = await token('create', 'a');
   expect(created.exitCode).toBe(0);
   expect(created.stderr).toContain(`${warning}Made an embedded database in ${dataDir}.\n`);
-  expect((await token('list')).stderr).toBe(warning);
 });
 
-describe('the folder', () => {
-  it('may have a path that is too long for a socket', async () => {
-    const longDir = join(dataDir, 'a', 'x'.repeat(120));
-    const temporary = join(dataDir, 'tmp');
-    await mkdir(temporary);
-    const env = { DATA_DIR: longDir, TMPDIR: temporary };
-    const service = start(env);
-    expect((await post(service, 1)).status).toBe(200);
-    const second = openDatabase({ ...configOf(), dataDir: longDir }, silent);
-    await expect(second).rejects.toThrow(`${longDir} is in use by another Plant Store`);
-    expect(await runInProcess(['token', 'list'], env)).toMatchObject({ exitCode: 0 });
-    service.process.kill('SIGTERM');
-    expect(await service.exit()).toBe(0);
-    expect(await readdir(temporary)).toEqual([]);
-  });
-
-  it('is not taken for a database after a first start that was interrupted', async () => {
-    const left = join(dataDir, 'postgres.unfinished');
-    await mkdir(left);
-    await writeFile(join(left, 'PG_VERSION'), '18\n');
-    await open(openDatabase(configOf(), silent));
-    expect(existsSync(left)).toBe(false);
-    await connect();
-  });
+it.each([
+  ['too long for a socket', () => join('a', 'x'.repeat(120))],
+  ['of characters that programs treat in their own ways', () => `a,b\\c'd "e" $f %g`],
+])('the folder may have a path %s', async (_kind, path) => {
+  const dir = join(dataDir, path());
+  const database = await open(dir);
+  await prepareDatabase(database.config, silent);
+  const list = await runInProcess(['token', 'list'], { DATA_DIR: dir });
+  expect(list).toMatchObject({ exitCode: 0 });
 });
 
-describe('a folder that was open before', () => {
-  let usedDir: string;
-  let pidFile: string;
+it('a first start that was interrupted leaves nothing that the next one takes for a database', async () => {
+  const left = join(dataDir, 'postgres.unfinished');
+  await mkdir(left);
+  await writeFile(join(left, 'PG_VERSION'), '18\n');
+  // Perhaps of another user, for whom root started.
+  if (isRoot)
+    for (const path of [left, join(left, 'PG_VERSION')]) await chown(path, 12_345, 12_345);
+  await open();
+  expect(existsSync(left)).toBe(false);
+});
 
-  beforeAll(async () => {
-    usedDir = await makeDataDir();
-    const first = await openDatabase({ ...configOf(), dataDir: usedDir }, silent);
-    try {
-      pidFile = await readFile(join(usedDir, 'postgres/postmaster.pid'), 'utf8');
-    } finally {
-      await first.close();
-    }
+describe('a database that was open before', () => {
+  beforeEach(async () => {
+    const postgres = join(dataDir, 'postgres');
+    await mkdir(postgres, { mode: 0o700 });
+    const archive = join(findPostgresPackage(), 'new-cluster.tgz');
+    await exec('tar', ['-xzf', archive, '-C', postgres, '--no-same-owner']);
+    if (isRoot) await exec('chown', ['-R', '65534', postgres]);
   });
-  afterAll(() => removeDataDir(usedDir));
 
-  const changeAndOpen = async (change: (postgres: string) => Promise<unknown>) => {
-    await promisify(execFile)('cp', ['-a', join(usedDir, 'postgres'), dataDir]);
-    await change(join(dataDir, 'postgres'));
-    await open(openDatabase(configOf(), silent));
+  itOnLinux.each([
+    ['a killed container left the number of a process that is another program by now', process.pid],
+    ['a full disk left nothing of that number', ''],
+  ])('opens although %s, and a kill the lock of a socket', async (_what, pid) => {
+    const postgres = join(dataDir, 'postgres');
+    await writeFile(join(postgres, 'postmaster.pid'), `${pid}\n${postgres}\n`);
+    await writeFile(join(postgres, '.s.PGSQL.5432.lock'), `${process.pid}\n`);
+    await open();
     await connect();
-  };
+  });
 
-  itOnLinux(
-    'opens although a killed container left the number of a process that is another program by now',
-    () =>
-      changeAndOpen((postgres) =>
-        writeFile(join(postgres, 'postmaster.pid'), pidFile.replace(/^\d+/, String(process.pid))),
-      ),
-  );
+  it('opens although its messages were sent to a file, and root restored a copy', async () => {
+    const postgres = join(dataDir, 'postgres');
+    const setting = "logging_collector = on\nlog_destination = 'jsonlog'\n";
+    await appendFile(join(postgres, 'postgresql.conf'), setting);
+    if (isRoot) await exec('chown', ['-R', 'root', postgres]);
+    await open();
+    await connect();
+  });
 
-  itOnLinux.each(['', '0\n', 'garbage\n'])(
-    'opens although a full disk left %j in postmaster.pid, and a kill the lock of a socket',
-    (text) =>
-      changeAndOpen(async (postgres) => {
-        await writeFile(join(postgres, 'postmaster.pid'), text);
-        await writeFile(join(postgres, '.s.PGSQL.5432.lock'), `${process.pid}\n`);
-      }),
-  );
-
-  it('opens although its messages were sent to a file', () =>
-    changeAndOpen((postgres) =>
-      appendFile(
-        join(postgres, 'postgresql.conf'),
-        "logging_collector = on\nlog_destination = 'jsonlog'\n",
-      ),
-    ));
-
-  // Only root runs Postgres as another user.
-  (process.getuid!() === 0 ? it : it.skip)('may be a copy that root restored', () =>
-    changeAndOpen((postgres) => promisify(execFile)('chown', ['-R', 'root', postgres])),
-  );
+  it('is refused while a Postgres that a person has started works on it, whose files stay', async () => {
+    const postgres = join(dataDir, 'postgres');
+    const script = 'dist/database/embedded/as-ordinary-user.sh';
+    const options = ['-D', postgres, '-c', 'listen_addresses=', '-c', 'unix_socket_directories=.'];
+    const program = join(findPostgresPackage(), 'bin/postgres');
+    const server = runProgram('/bin/sh', [script, program, ...options]);
+    resources.defer(async () => {
+      server.process.kill('SIGINT');
+      await server.exit();
+    });
+    await server.waitFor(/ready to accept connections/);
+    await expect(tryToOpen()).rejects.toThrow(await inUse());
+    expect(existsSync(join(postgres, '.s.PGSQL.5432.lock'))).toBe(true);
+  });
 });
 
 describe('the embedded Postgres of a service', () => {
@@ -178,7 +164,7 @@ describe('the embedded Postgres of a service', () => {
   beforeAll(async () => {
     ownDataDir = await makeDataDir();
     await chmod(ownDataDir, 0o755);
-    const command = ['-c', 'umask 000; exec "$0" "$@"', ...NODE, join(ROOT, MAIN)];
+    const command = ['-c', 'umask 000; exec "$0" "$@"', ...NODE, join(ROOT, 'dist/main.js')];
     // Those for clients of Postgres, which must not change anything.
     const variables = {
       PGHOST: '/nowhere',
@@ -202,6 +188,11 @@ describe('the embedded Postgres of a service', () => {
     await removeDataDir(ownDataDir);
   });
 
+  const post = async (id: number, name: string) => {
+    const [, token] = await service.waitFor(/Token +(\S+)/);
+    return (await postPlant(await urlOf(service), token!, id, name)).status;
+  };
+
   it('has a folder that is closed to other users with all in it, whatever the mode of the folder and the umask', () => {
     // Postgres renames files while the folder is read.
     const modeOf = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.mode ?? 0;
@@ -211,24 +202,23 @@ describe('the embedded Postgres of a service', () => {
     expect(paths.filter((path) => (modeOf(path) & 0o077) !== 0)).toEqual([]);
   });
 
-  it('is durable', async () => {
-    const client = await connect(ownDataDir);
-    for (const name of ['fsync', 'full_page_writes', 'synchronous_commit', 'data_checksums']) {
-      const { rows } = await client.query<Record<string, string>>(`SHOW ${name}`);
-      expect(rows).toEqual([{ [name]: 'on' }]);
-    }
-  });
-
-  it('is reached through its folder only: it listens on no address', async () => {
-    const { rows } = await (await connect(ownDataDir)).query('SHOW listen_addresses');
-    expect(rows).toEqual([{ listen_addresses: '' }]);
-  });
-
-  it('is not changed by the variables for clients of Postgres', async () => {
-    const response = await postPlant(await urlOf(service), await tokenOf(service), 1, 'ä');
-    expect(response.status).toBe(200);
-    const { rows } = await (await connect(ownDataDir)).query('SELECT name FROM plants');
-    expect(rows).toEqual([{ name: 'ä' }]);
+  it('is durable, and is reached through its folder only: it listens on no address', async () => {
+    const { rows } = await (
+      await connect(ownDataDir)
+    ).query(
+      `SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
+         current_setting('synchronous_commit') AS synchronous_commit, current_setting('data_checksums') AS data_checksums,
+         current_setting('listen_addresses') AS listen_addresses`,
+    );
+    expect(rows).toEqual([
+      {
+        fsync: 'on',
+        full_page_writes: 'on',
+        synchronous_commit: 'on',
+        data_checksums: 'on',
+        listen_addresses: '',
+      },
+    ]);
   });
 
   it('reports no statement of a session that it ends: the text may contain data of users', async () => {
@@ -246,114 +236,62 @@ describe('the embedded Postgres of a service', () => {
   });
 
   it('does not get the signal of Ctrl+C in the terminal of its service', async () => {
-    const pid = String(await postgresPid(ownDataDir));
-    const { stdout } = await promisify(execFile)('ps', ['-o', 'pgid=', '-p', pid]);
-    const own = await promisify(execFile)('ps', ['-o', 'pgid=', '-p', String(service.process.pid)]);
-    expect(Number(stdout)).not.toBe(Number(own.stdout));
+    const groupOf = async (pid: number) =>
+      Number((await exec('ps', ['-o', 'pgid=', '-p', String(pid)])).stdout);
+    const group = await groupOf(await postgresPidIn(ownDataDir));
+    expect(group).not.toBe(await groupOf(service.process.pid!));
   });
 
   it('serves any number of other programs, whatever they do in their sessions', async () => {
-    const connecting = Array.from({ length: 50 }, () => connect(ownDataDir));
+    const connecting = Array.from({ length: 20 }, () => connect(ownDataDir));
     const clients = await Promise.all(connecting);
     for (const client of clients) {
       await client.query('SET search_path = pg_temp');
       await client.query("SET default_transaction_read_only = on; PREPARE ids AS SELECT 'x'");
       await client.query('BEGIN');
     }
-    expect((await post(service, 2)).status).toBe(200);
-    const { rows } = await clients[0]!.query('SELECT id FROM public.plants WHERE id = 2');
+    expect(await post(1, 'ä')).toBe(200);
+    const { rows } = await clients[0]!.query('SELECT name FROM public.plants');
+    expect(rows).toEqual([{ name: 'ä' }]);
+  });
+
+  it('ends the service when it is killed, and the next one has its plants', async () => {
+    expect(await post(2, 'b')).toBe(200);
+    process.kill(await postgresPidIn(ownDataDir), 'SIGKILL');
+    expect(await service.exit()).toBe(1);
+    expect(service.stdout).toMatch(/The Plant Store ends: The embedded Postgres ended/);
+    await open(ownDataDir);
+    const { rows } = await (await connect(ownDataDir)).query('SELECT id FROM plants WHERE id = 2');
     expect(rows).toEqual([{ id: '2' }]);
   });
-
-  it('ends with its service even if it does not react any more, and the next one has its plants', async () => {
-    expect((await post(service, 6)).status).toBe(200);
-    const pid = await postgresPid(ownDataDir);
-    process.kill(pid, 'SIGSTOP');
-    service.process.kill('SIGTERM');
-    expect(await service.exit()).toBe(0);
-    expect(isRunning(pid)).toBe(false);
-    await open(openDatabase({ ...configOf(), dataDir: ownDataDir }, silent));
-    const client = await connect(ownDataDir);
-    const { rows } = await client.query('SELECT id FROM plants WHERE id = 6');
-    expect(rows).toEqual([{ id: '6' }]);
-  });
 });
 
-itOnLinux(
-  'ends with its service although one of its processes does not react any more',
-  async () => {
-    const database = await open(openDatabase(configOf(), silent));
-    const [child] = await childrenOf(await postgresPid());
-    process.kill(child!, 'SIGSTOP');
-    resources.defer(() => sendSignal(child!, 'SIGKILL'));
-    const pid = await postgresPid();
-    await database.close();
-    expect(isRunning(pid)).toBe(false);
-  },
-);
-
-it.each([
-  ['Postgres is killed', (pid: number) => process.kill(pid, 'SIGKILL'), /Postgres ended/],
-  [
-    'the socket is removed, as by a cleaner of temporary files',
-    () => rm(join(dataDir, 'postgres/.s.PGSQL.5432')),
-    /socket of the embedded Postgres was removed/,
-  ],
-])(
-  'when %s, the service says so and ends, and the next one has its plants',
-  async (_what, fail, message) => {
-    const service = start();
-    expect((await post(service, 1)).status).toBe(200);
-    await fail(await postgresPid());
-    expect(await service.exit()).toBe(1);
-    expect(service.stdout).toMatch(message);
-    const next = start();
-    await expectStored(next, 1);
-  },
-);
-
-it.each(['a,b', 'a\\b', 'a\'b "c" $d %e'])('a folder may have any name: %s', async (name) => {
-  const database = await open(
-    openDatabase({ ...configOf(), dataDir: join(dataDir, name) }, silent),
-  );
-  await prepareDatabase(database.config, () => undefined);
+it('a Postgres whose socket is removed, as by a cleaner of temporary files, is reported', async () => {
+  const CHECK_INTERVAL_MS = 5000;
+  resources.defer(endTimersAtOnce(CHECK_INTERVAL_MS));
+  const database = await open();
+  await rm(join(dataDir, 'postgres/.s.PGSQL.5432'));
+  expect(await database.failed).toMatch(/^The socket of the embedded Postgres was removed: /);
 });
 
-/** Kills the shell that would end Postgres. @returns the process of Postgres */
-async function killWatcher(): Promise<number> {
-  const pid = await postgresPid();
-  const shell = await parentOf(pid);
-  const watchers = (await childrenOf(shell)).filter((child) => child !== pid);
-  expect(watchers).toHaveLength(1);
-  process.kill(watchers[0]!, 'SIGKILL');
-  return pid;
-}
+it('a Postgres that does not react any more ends with its service all the same', async () => {
+  const database = await open();
+  const pid = await postgresPidIn(dataDir);
+  process.kill(pid, 'SIGSTOP');
+  await database.close();
+  expect(isRunning(pid)).toBe(false);
+});
 
-itOnLinux(
-  'if it outlives a service that was killed, the next start says how to end it',
-  async () => {
-    const service = start();
-    await urlOf(service);
-    const pid = await killWatcher();
-    service.process.kill('SIGKILL');
-    await service.exit();
-    await expect(openDatabase(configOf(0), silent)).rejects.toThrow(
-      `${dataDir} is in use by another Plant Store (its Postgres, which ends with it, is the process ${pid}).`,
-    );
-    process.kill(pid, 'SIGINT');
-    await open(openDatabase(configOf(), silent));
-  },
-);
-
-it.each([
-  ['has begun', (service: Command) => service.waitFor(/Opening the embedded Postgres/)],
-  ['starts Postgres', () => until(() => existsSync(join(dataDir, 'postgres/postmaster.pid')))],
-])('starts after a start that was killed when it %s', async (_when, event) => {
-  const killed = start();
-  await event(killed);
+it('a start that is killed when Postgres starts does not prevent the next one, even if root may not send signals to other users', async () => {
+  const command = [...NODE, join(ROOT, 'dist/main.js')];
+  if (isRoot) command.unshift('setpriv', '--bounding-set=-kill');
+  const [program, ...args] = command;
+  const killed = runProgram(program!, args, { DATA_DIR: dataDir, PORT: '0' });
+  resources.defer(() => end(killed));
+  await until(() => existsSync(join(dataDir, 'postgres/postmaster.pid')));
   killed.process.kill('SIGKILL');
   await killed.exit();
-  await open(openDatabase(configOf(), silent));
+  await open();
 });
 
 itOnLinux(
@@ -365,96 +303,64 @@ itOnLinux(
     const ready = join(dataDir, 'postgres/postmaster.pid');
     const text = `#!/bin/sh\n: >${called}\nuntil [ -e ${ready} ] || [ ! -e ${called} ]; do sleep 0.1; done\nPATH=\${PATH#*:} exec flock "$@"\n`;
     await writeFile(join(programs, 'flock'), text, { mode: 0o755 });
-    const late = start({ PATH: `${programs}:${process.env['PATH']}` });
+    const restorePath = usePath(resources, `${programs}:${process.env['PATH']}`);
+    const late = tryToOpen().catch((error: unknown) => error);
     await until(() => existsSync(called));
-    await open(openDatabase(configOf(), silent));
-    expect(await late.exit()).toBe(1);
-    expect(late.stderr).toContain(
-      `${dataDir} is in use by another Plant Store (its Postgres, which ends with it, is the process ${await postgresPid()})`,
-    );
+    restorePath();
+    await open();
+    expect(await late).toMatchObject({ message: await inUse() });
     expect(existsSync(join(dataDir, 'postgres/postgres.unfinished'))).toBe(false);
   },
 );
 
-it('a Postgres that a person has started in the folder is named, and keeps its files', async () => {
-  await (await openDatabase(configOf(), silent)).close();
-  const cluster = join(dataDir, 'postgres');
-  const postgres = join(findPostgresPackage(), 'bin/postgres');
-  const script = 'dist/database/embedded/as-ordinary-user.sh';
-  const options = ['-D', cluster, '-c', 'listen_addresses=', '-c', 'unix_socket_directories=.'];
-  const server = runProgram('/bin/sh', [script, postgres, ...options]);
-  resources.defer(async () => {
-    server.process.kill('SIGINT');
-    await server.exit();
-  });
-  await server.waitFor(/ready to accept connections/);
-  await expect(openDatabase(configOf(), silent)).rejects.toThrow(
-    `${dataDir} is in use by another Plant Store (its Postgres, which ends with it, is the process ${await postgresPid()})`,
-  );
-  expect(existsSync(join(cluster, '.s.PGSQL.5432.lock'))).toBe(true);
-});
-
-(process.geteuid!() === 0 ? it : it.skip)(
-  'ends with the service of a root that may not send signals to other users',
-  async () => {
-    const command = ['--bounding-set=-kill', ...NODE, join(ROOT, MAIN)];
-    const service = runProgram('setpriv', command, { DATA_DIR: dataDir, PORT: '0' });
-    resources.defer(() => end(service));
-    await urlOf(service);
-    const pid = await postgresPid();
-    service.process.kill('SIGKILL');
-    await service.exit();
-    await until(() => !isRunning(pid));
-  },
-);
-
 describe('a folder that another process has open', () => {
+  it('is refused to a second service, also under another name, and shared with commands', async () => {
+    await open();
+    const otherDir = join(dataDir, 'other');
+    await mkdir(otherDir);
+    await symlink(join(dataDir, 'postgres'), join(otherDir, 'postgres'));
+    const commands = ['a', 'b'].map((name) =>
+      runInProcess(['token', 'create', name], { DATA_DIR: dataDir }),
+    );
+    const second = openDatabase(configOf(), silent).catch((error: unknown) => error);
+    await expect(tryToOpen(otherDir)).rejects.toThrow(await inUse(otherDir));
+    expect(await second).toMatchObject({ message: await inUse() });
+    for (const command of commands) expect(await command).toMatchObject({ exitCode: 0 });
+    // Still open: no command has closed it.
+    await connect();
+  });
+
+  it('is waited for by a service and a command while a command has it', async () => {
+    const command = await closing(joinDatabase(configOf()));
+    const service = open();
+    // Both have tried once, in this order, when the second one gives up.
+    await expect(tryToOpen()).rejects.toThrow('is in use');
+    const create = runInProcess(['token', 'create', 'a'], { DATA_DIR: dataDir });
+    await command.close();
+    await service;
+    expect(await create).toMatchObject({ exitCode: 0 });
+  });
+
   it('is given up by a service that is stopped while it waits', async () => {
-    const command = await open(joinDatabase(configOf()));
-    const service = start();
+    const command = await closing(joinDatabase(configOf()));
+    const service = runService({ DATA_DIR: dataDir });
+    resources.defer(() => end(service));
     await service.waitFor(/Opening the embedded Postgres/);
     service.process.kill('SIGTERM');
     expect(await service.exit()).toBe(0);
     expect(service.stdout).toContain('The Plant Store has stopped.');
     await command.close();
   });
-
-  it('is opened by one command after the other when no service runs', async () => {
-    const names = ['a', 'b', 'c'];
-    const create = (name: string) => runInProcess(['token', 'create', name], { DATA_DIR: dataDir });
-    const outcomes = await Promise.all(names.map(create));
-    expect(outcomes.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
-  });
-
-  it('is opened by one of several services that start at once, and used by a command beside it', async () => {
-    const services = Array.from({ length: 3 }, () => open(openDatabase(configOf(), silent)));
-    const command = runInProcess(['token', 'create', 'a'], { DATA_DIR: dataDir });
-    const outcomes = await Promise.allSettled(services);
-    const { exitCode } = await command;
-    const refused = outcomes.filter(({ status }) => status === 'rejected');
-    const inUse = `${dataDir} is in use by another Plant Store (its Postgres, which ends with it, is the process ${await postgresPid()})`;
-    const reason = expect.objectContaining({ message: expect.stringContaining(inUse) }) as unknown;
-    expect(refused).toEqual([
-      { status: 'rejected', reason },
-      { status: 'rejected', reason },
-    ]);
-    expect(exitCode).toBe(0);
-  });
 });
 
-/** Makes a program that takes the place of Postgres. */
-async function makeProgram(text: string): Promise<string> {
+it('a start says why Postgres ended, even if its messages arrive after its exit code', async () => {
+  // A program in the place of Postgres, whose child still writes when the program has ended.
   const folder = join(dataDir, 'programs');
   await mkdir(join(dataDir, 'postgres'));
   await writeFile(join(dataDir, 'postgres/PG_VERSION'), '18\n');
   await mkdir(join(folder, 'bin'), { recursive: true });
-  await writeFile(join(folder, 'bin/postgres'), `#!/bin/sh\n${text}`, { mode: 0o755 });
-  return folder;
-}
-
-it('a start says why Postgres ended, even if its messages arrive after its exit code', async () => {
-  // Its child still writes when the program has ended.
-  const folder = await makeProgram("(sleep 0.2; echo 'FATAL:  the moon is full' >&2) &\nexit 1\n");
+  const text = "#!/bin/sh\n(sleep 0.2; echo 'FATAL:  the moon is full' >&2) &\nexit 1\n";
+  await writeFile(join(folder, 'bin/postgres'), text, { mode: 0o755 });
   const starting = startEmbeddedPostgres(folder, configOf(), 5432, silent);
   await expect(starting).rejects.toThrow('the moon is full');
 });

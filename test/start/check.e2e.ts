@@ -2,11 +2,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
+import { temporaryFolder, useResources } from '../setup/jest/resources.js';
 import { runInProcess } from '../setup/service/cli.js';
-import { makeDataDir, removeDataDir } from '../setup/service/data-dir.js';
 
-const WELL =
-  /^All is well: the settings are valid, and the schema of the database at .+ is up to date\.\n$/;
+const resources = useResources();
 
 describe('./plant-store check, on a server', () => {
   let database: TestDatabase;
@@ -18,7 +17,7 @@ describe('./plant-store check, on a server', () => {
 
   const run = (command: string) => runInProcess([command], { DATABASE_URL: database.url });
 
-  it('says of a database without tables that a start will make them, and makes none', async () => {
+  it('says of a database without tables that a start will make them, and makes none; and then that all is well', async () => {
     expect(await run('check')).toMatchObject({
       exitCode: 0,
       stdout: expect.stringMatching(
@@ -27,11 +26,17 @@ describe('./plant-store check, on a server', () => {
       stderr: '',
     });
     expect(await database.query("SELECT 1 FROM pg_tables WHERE schemaname = 'public'")).toEqual([]);
-  });
-
-  it('says that all is well', async () => {
-    await run('migrate');
-    expect(await run('check')).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(WELL) });
+    expect(await run('migrate')).toEqual({
+      exitCode: 0,
+      stdout: '',
+      stderr: 'The schema of the database is up to date.\n',
+    });
+    expect(await run('check')).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(
+        /^All is well: the settings are valid, and the schema of the database at .+ is up to date\.\n$/,
+      ),
+    });
   });
 
   it.each([
@@ -45,27 +50,21 @@ describe('./plant-store check, on a server', () => {
     expect(stderr).toMatch(/^The database at .+ cannot be used: .+\n$/);
     expect(stderr).toMatch(reason);
   });
+});
 
-  it('does not wait for a server that is away', async () => {
-    const env = { DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants' };
-    expect(await runInProcess(['check'], env)).toMatchObject({
-      exitCode: 1,
-      stderr:
-        'The database at 127.0.0.1:1/plants cannot be used: connect ECONNREFUSED 127.0.0.1:1\n',
-    });
+it('./plant-store check does not wait for a server that is away', async () => {
+  const env = { DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/plants' };
+  expect(await runInProcess(['check'], env)).toMatchObject({
+    exitCode: 1,
+    stderr: 'The database at 127.0.0.1:1/plants cannot be used: connect ECONNREFUSED 127.0.0.1:1\n',
   });
 });
 
-it('./plant-store check says that there is no embedded database yet, and makes none; then that all is well', async () => {
-  const parent = await makeDataDir();
-  const dataDir = join(parent, 'data');
-  const run = (command: string) => runInProcess([command], { DATA_DIR: dataDir });
-  expect(await run('check')).toMatchObject({
+it('./plant-store check says that there is no embedded database yet, and makes none', async () => {
+  const dataDir = join(await temporaryFolder(resources), 'data');
+  expect(await runInProcess(['check'], { DATA_DIR: dataDir })).toMatchObject({
     exitCode: 0,
     stdout: `The settings are valid. There is no database in ${dataDir} yet: a start will create it.\n`,
   });
   expect(existsSync(dataDir)).toBe(false);
-  await run('migrate');
-  expect(await run('check')).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(WELL) });
-  await removeDataDir(parent);
 });

@@ -1,30 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { end, runService, urlOf, type BuiltService } from '../setup/service/built-service.js';
-import { runCommand, type Command, runBefore } from '../setup/process/command.js';
+import { end, runService, urlOf } from '../setup/service/built-service.js';
+import { runBefore, type Command } from '../setup/process/command.js';
 import { beginPlant, openConnection, readResponses } from '../setup/http/raw-http.js';
 import { startService, type TestService } from '../setup/service/service.js';
 
 /** Gives the schema and a token. */
 let beside: TestService;
-let service: BuiltService;
-let serial = 0;
 
 beforeAll(async () => {
   beside = await startService();
 });
 afterAll(() => beside.close());
-
-/** Sends signals while a plant is in flight, and then the rest of its request. @returns the response */
-async function postDuring(send: () => Promise<void>) {
-  const body = `{"id":${++serial},"name":"a"}`;
-  const socket = await openConnection(Number(new URL(service.url).port));
-  await beginPlant(socket, beside.token, body);
-  await send();
-  socket.write(body);
-  const [response] = await readResponses(socket, 1);
-  socket.destroy();
-  return response;
-}
 
 it('a service handles SIGTERM before its modules are loaded: the first process of a container would ignore it', async () => {
   const early = runService({
@@ -43,56 +29,53 @@ it('a service handles SIGTERM before its modules are loaded: the first process o
 });
 
 describe('a service', () => {
-  let command: Command;
+  let service: Command;
+  let port: number;
 
   beforeAll(async () => {
     beside.proxy.cut();
-    command = runService({ DATABASE_URL: beside.proxy.url });
-    await command.waitFor(/Waiting for the database/);
-    command.process.kill('SIGUSR1');
+    service = runService({ DATABASE_URL: beside.proxy.url });
+    await service.waitFor(/Waiting for the database/);
+    service.process.kill('SIGUSR1');
     beside.proxy.restore();
-    service = { command, url: await urlOf(command) };
+    port = Number(new URL(await urlOf(service)).port);
   });
-  afterAll(() => end(command));
+  afterAll(() => end(service));
 
-  it('that waits for the database continues at SIGUSR1, and opens no debugger', () => {
-    expect(command.stderr).toBe('');
+  /** Begins a request, and returns a function that completes it and returns the response. */
+  async function begin(id: number) {
+    const body = `{"id":${id},"name":"a"}`;
+    const socket = await openConnection(port);
+    socket.on('error', () => undefined);
+    await beginPlant(socket, beside.token, body);
+    return async () => {
+      socket.write(body);
+      const [response] = await readResponses(socket, 1);
+      socket.destroy();
+      return response;
+    };
+  }
+
+  it('continues at SIGUSR1, also while it waits for the database, and opens no debugger', async () => {
+    const complete = await begin(1);
+    service.process.kill('SIGUSR1');
+    expect(await complete()).toMatchObject({ status: 200 });
+    expect(service.stderr).toBe('');
   });
 
-  it('continues at SIGUSR1, and opens no debugger', async () => {
-    const response = await postDuring(async () => {
-      for (let i = 0; i < 3; i++) service.command.process.kill('SIGUSR1');
-      // The response shows that the signals, which came before, were handled.
-      const other = await openConnection(Number(new URL(service.url).port));
-      other.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n');
-      await readResponses(other, 1);
-      other.destroy();
-    });
-    expect(response).toMatchObject({ status: 200 });
-    expect(service.command.stderr).toBe('');
+  it('stops gracefully at SIGHUP, however often it comes, and at once at another signal', async () => {
+    const complete = await begin(2);
+    await begin(3);
+    service.process.kill('SIGHUP');
+    await service.waitFor(/The Plant Store stops: it received SIGHUP\./);
+    service.process.kill('SIGHUP');
+    expect(await complete()).toMatchObject({ status: 200, headers: { connection: 'close' } });
+    service.process.kill('SIGINT');
+    expect(await service.exit()).toBe(1);
+    expect(service.stdout).toMatch(
+      /ends without waiting for requests: it received a second signal, SIGINT\."\}\n$/,
+    );
+    expect(service.stderr).toBe('');
+    expect(await beside.storedPlants()).toContainEqual({ id: '2', name: 'a' });
   });
-
-  it('stops at SIGHUP as it does at SIGTERM, however often it comes', async () => {
-    const response = await postDuring(async () => {
-      service.command.process.kill('SIGHUP');
-      await service.command.waitFor(/The Plant Store stops: it received SIGHUP\./);
-      service.command.process.kill('SIGHUP');
-    });
-    expect(response).toMatchObject({ status: 200, headers: { connection: 'close' } });
-    expect(await service.command.exit()).toBe(0);
-    expect(await beside.storedPlants()).toContainEqual({ id: String(serial), name: 'a' });
-    expect(service.command.stdout).toMatch(/The Plant Store has stopped\."\}\n$/);
-    expect(service.command.stderr).toBe('');
-  });
-});
-
-it('a command that waits for the database continues at SIGUSR1, too', async () => {
-  beside.proxy.cut();
-  const command = runCommand(['dist/cli.js', 'migrate'], { DATABASE_URL: beside.proxy.url });
-  await command.waitFor(/Waiting for the database/);
-  const { stderr } = command;
-  command.process.kill('SIGUSR1');
-  beside.proxy.restore();
-  expect(await command.exit()).toBe(0);
-  expect(command.stderr).toBe(`${stderr}The schema of the database is up to date.\n`);
 });

@@ -19,11 +19,6 @@ export async function childrenOf(parent: number): Promise<number[]> {
   return children.trim().split(' ').filter(Boolean).map(Number);
 }
 
-export async function parentOf(pid: number): Promise<number> {
-  const { stdout } = await promisify(execFile)('ps', ['-o', 'ppid=', '-p', String(pid)]);
-  return Number(stdout);
-}
-
 /** The user that a program runs as; an empty object is the user of this process. */
 export type User = { readonly uid: number; readonly gid: number } | Record<string, never>;
 

@@ -4,16 +4,17 @@ import { startService, type TestService } from '../setup/service/service.js';
 import { until } from '../setup/time/until.js';
 
 const POOL_SIZE = 4;
-/** After the first hundred, connections are used again. */
-const REFUSED = 200;
+const CLIENTS = 20;
+/** Several for each connection, which would be replaced each time. */
+const REFUSED = 40;
 
-describe('while another session has locked the plants', () => {
+describe('while another session has locked', () => {
   let service: TestService;
   let locker: pg.Client;
 
   beforeAll(async () => {
     service = await startService({
-      // The server ends a statement after 80 % of it; the rest is for a busy machine.
+      // The server ends a wait for a lock after a tenth of it; the rest is for a busy machine.
       DATABASE_TIMEOUT_MS: '3000',
       DATABASE_POOL_SIZE: String(POOL_SIZE),
       DATABASE_BATCHES: '3',
@@ -23,27 +24,37 @@ describe('while another session has locked the plants', () => {
   beforeEach(async () => {
     locker = new pg.Client({ connectionString: service.database.url });
     await locker.connect();
-    await locker.query('BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE');
   });
   afterEach(() => locker.end());
   afterAll(() => service.close());
 
-  /** The sessions of the service: the state of each. */
+  /** The sessions of the service: whether each waits for a lock. */
   const sessions = () =>
-    service.database.query<{ pid: number; waits: boolean }>(
-      `SELECT pid, wait_event_type IS NOT DISTINCT FROM 'Lock' AS waits FROM pg_stat_activity
+    service.database.query<{ waits: boolean }>(
+      `SELECT wait_event_type IS NOT DISTINCT FROM 'Lock' AS waits FROM pg_stat_activity
        WHERE datname = current_database() AND application_name = 'plant-store' AND backend_type = 'client backend'`,
     );
 
-  let id = 0;
-  const post = async () => (await service.post(`{"id":${++id},"name":"a"}`)).status;
+  let lastId = 0;
+  const post = async (id = ++lastId) => (await service.post(`{"id":${id},"name":"a"}`)).status;
 
-  it('a statement that timed out does not wait at the server any more', async () => {
+  it('a row, its plant is refused, and no other', async () => {
+    expect(await post(0)).toBe(200);
+    await locker.query('BEGIN; SELECT * FROM plants WHERE id = 0 FOR UPDATE');
+    const others = Array.from({ length: CLIENTS }, () => post());
+    expect(await Promise.all([post(0), ...others])).toEqual([503, ...others.map(() => 200)]);
+    await locker.query('ROLLBACK');
+    expect(await post(0)).toBe(200);
+  });
+
+  it('the table, plants are refused, and no statement waits at the server any more', async () => {
+    await locker.query('BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE');
     expect(await post()).toBe(503);
     await until(async () => (await sessions()).every(({ waits }) => !waits));
   });
 
-  it('a hundred clients use no more sessions than the pool has', async () => {
+  it('the table, many clients use no more sessions than the pool has', async () => {
+    await locker.query('BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE');
     let most = 0;
     let refused = 0;
     const client = async () => {
@@ -55,7 +66,7 @@ describe('while another session has locked the plants', () => {
         most = Math.max(most, length);
       }
     };
-    await Promise.all(Array.from({ length: 100 }, client));
+    await Promise.all(Array.from({ length: CLIENTS }, client));
     expect(most).toBeLessThanOrEqual(POOL_SIZE);
     await locker.query('ROLLBACK');
     expect(await post()).toBe(200);
