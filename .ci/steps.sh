@@ -14,7 +14,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# step TITLE COMMAND…: as a command of its own, so that the first command that fails ends the run.
+# step TITLE COMMAND…: runs the command, and prints its time. Not in a condition, in which a failure would not end the run.
 step() {
   local title=$1 start=$SECONDS
   shift

@@ -107,7 +107,7 @@ export const settings = z.object({
     .prefault('10')
     .meta({ meaning: 'connections to the database' }),
   DATABASE_BATCH_SIZE: integer(1, 10_000, 'plants').optional().meta({
-    meaning: 'most plants in a batch; fewer if they are large',
+    meaning: 'most plants in a batch; fewer if they are large; with Citus at most 32',
     unset: '256; with Citus 32',
     example: '256',
   }),

@@ -18,10 +18,10 @@ const { http, database } = readConfig({ DATABASE_URL: 'postgres://127.0.0.1/plan
 /** A stop takes this long after its two settings: the last second each for the database and the traces, see docs/limits.md. */
 const CLOSING_MS = 2000;
 
-/** Six for a token that waits for others and then for its own statements: see docs/limits.md. */
-const LONGEST_REQUEST_MS = 6 * database.timeout;
+/** A JWT, for which the keys of the issuer are requested twice, and three steps in the database: see docs/limits.md. */
+const LONGEST_REQUEST_MS = 6000 + 3 * database.timeout;
 
-/** What a flood of connections took: see docs/limits.md. */
+/** More than 3,900 connections took, see docs/limits.md. */
 const FLOOD_BYTES = 500e6;
 
 const timeToStop = ({ shutdownDelay, shutdownTimeout } = http) =>
