@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { describeApp } from '../../src/app.js';
 import { ERRORS } from '../../src/errors/errors.js';
 import { sendRaw } from '../setup/http/raw-http.js';
 import { startIssuer, type Issuer } from '../setup/http/issuer.js';
 import { startService, type TestResponse, type TestService } from '../setup/service/service.js';
+import { holdClock } from '../setup/time/clock.js';
 import { until } from '../setup/time/until.js';
 
 interface DocumentedResponse {
@@ -32,6 +33,7 @@ describe('the examples of errors in the OpenAPI document', () => {
   let issuer: Issuer;
   /** The error responses of each operation. */
   let documented: DocumentedResponse[][];
+  const advance = holdClock();
 
   beforeAll(async () => {
     issuer = await startIssuer();
@@ -49,6 +51,12 @@ describe('the examples of errors in the OpenAPI document', () => {
           .filter(([status]) => /^[45]/.test(status))
           .map(([status, response]) => ({ ...response, status })),
       );
+  });
+  // The wrong tokens of the test before do not count any more.
+  beforeEach(() => advance(60_000));
+  afterEach(() => {
+    issuer.setDown(false);
+    service.proxy.restore();
   });
   afterAll(async () => {
     await issuer.close();
@@ -80,10 +88,18 @@ describe('the examples of errors in the OpenAPI document', () => {
       },
     ],
     ['tokenInvalid', () => withToken('wrong')],
-    ['tooManyAttempts', () => withToken('wrong')],
+    [
+      'tooManyAttempts',
+      async () => {
+        await withToken('wrong');
+        return withToken('wrong');
+      },
+    ],
     [
       'overloaded',
       async () => {
+        // Now the token is in the cache.
+        await service.post('{}');
         service.proxy.freeze();
         const pending = service.post(PLANT);
         await until(async () => (await service.metric('plant_store_pending_requests')) === 1);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { end, runService, urlOf } from '../setup/service/built-service.js';
+import { end, startOn, stopUnderLoad } from '../setup/service/built-service.js';
 import { startCollector, type Collector } from '../setup/http/collector.js';
 import type { Command } from '../setup/process/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
@@ -36,12 +36,7 @@ describe('logs and traces of a running service', () => {
     proxy = await startDatabaseProxy(database.url);
     collector = await startCollector();
     token = await createToken(database.url, 'greenhouse');
-    service = runService({
-      DATABASE_URL: proxy.url,
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      SHUTDOWN_TIMEOUT_MS: '600000',
-    });
-    url = await urlOf(service);
+    ({ command: service, url } = await start());
   });
   afterAll(async () => {
     await end(service);
@@ -49,6 +44,12 @@ describe('logs and traces of a running service', () => {
     await proxy.close();
     await database.close();
   });
+
+  const start = () =>
+    startOn(proxy.url, {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      SHUTDOWN_TIMEOUT_MS: '600000',
+    });
 
   const post = (body: string, headers: Record<string, string> = {}, path = '/plants') =>
     fetchDocumented(url + path, {
@@ -176,15 +177,16 @@ describe('logs and traces of a running service', () => {
   it('the spans of the requests that were in flight are sent when the service stops', async () => {
     const body = '{"id":5,"name":"a"}';
     const traceId = '1'.repeat(32);
-    const socket = await openConnection(Number(new URL(url).port));
+    const stopping = await start();
+    const socket = await openConnection(Number(new URL(stopping.url).port));
     const parent = `Traceparent: 00-${traceId}-${'2'.repeat(16)}-01`;
     await beginPlant(socket, token, body, [parent]);
-    service.process.kill('SIGTERM');
-    await service.waitFor(/stops: it received SIGTERM/);
+    const stopped = stopUnderLoad(stopping);
+    await stopping.command.waitFor(/stops: it received SIGTERM/);
     socket.write(body);
     expect(await readResponses(socket)).toMatchObject([{ status: 200 }]);
     socket.destroy();
-    expect(await service.exit()).toBe(0);
+    await stopped;
     const spans = collector.spans.filter((span) => span.traceId === traceId);
     const names = spans.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['POST /plants', 'body', 'store', 'postgres']));

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { end, runService, urlOf } from '../setup/service/built-service.js';
 import { runBefore, type Command } from '../setup/process/command.js';
 import { beginPlant, openConnection, readResponses } from '../setup/http/raw-http.js';
@@ -30,22 +30,19 @@ it('a service handles SIGTERM before its modules are loaded: the first process o
 
 describe('a service', () => {
   let service: Command;
-  let port: number;
 
-  beforeAll(async () => {
-    beside.proxy.cut();
+  const start = () => {
     service = runService({ DATABASE_URL: beside.proxy.url });
-    await service.waitFor(/Waiting for the database/);
-    service.process.kill('SIGUSR1');
+  };
+  afterEach(async () => {
     beside.proxy.restore();
-    port = Number(new URL(await urlOf(service)).port);
+    await end(service);
   });
-  afterAll(() => end(service));
 
   /** Begins a request, and returns a function that completes it and returns the response. */
   async function begin(id: number) {
     const body = `{"id":${id},"name":"a"}`;
-    const socket = await openConnection(port);
+    const socket = await openConnection(Number(new URL(await urlOf(service)).port));
     socket.on('error', () => undefined);
     await beginPlant(socket, beside.token, body);
     return async () => {
@@ -57,6 +54,11 @@ describe('a service', () => {
   }
 
   it('continues at SIGUSR1, also while it waits for the database, and opens no debugger', async () => {
+    beside.proxy.cut();
+    start();
+    await service.waitFor(/Waiting for the database/);
+    service.process.kill('SIGUSR1');
+    beside.proxy.restore();
     const complete = await begin(1);
     service.process.kill('SIGUSR1');
     expect(await complete()).toMatchObject({ status: 200 });
@@ -64,6 +66,7 @@ describe('a service', () => {
   });
 
   it('stops gracefully at SIGHUP, however often it comes, and at once at another signal', async () => {
+    start();
     const complete = await begin(2);
     await begin(3);
     service.process.kill('SIGHUP');

@@ -4,8 +4,7 @@ import { generateAccessToken } from '../../src/auth/access-token.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { fetchDocumented } from '../setup/http/fetch-documented.js';
 import { AUDIENCE, startIssuer, type Issuer } from '../setup/http/issuer.js';
-import type { Command } from '../setup/process/command.js';
-import { end, runService, urlOf } from '../setup/service/built-service.js';
+import { end, startOn, type BuiltService } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { startService, type TestService } from '../setup/service/service.js';
 import { holdClock } from '../setup/time/clock.js';
@@ -57,7 +56,7 @@ describe('tokens of an identity provider', () => {
     issuer.setDown(false);
   });
 
-  it('of an unknown key get 503 while the provider is down, and not 401 or 429: it gets one request, and other tokens work', async () => {
+  it('of an unknown key get 503 while the provider is down, not 401 or 429; the provider gets one request, and other tokens work', async () => {
     await rotateKey();
     issuer.setDown(true);
     const before = issuer.requests;
@@ -110,30 +109,33 @@ describe('an operator of a service with an identity provider', () => {
   let issuer: Issuer;
   let database: TestDatabase;
   let token: string;
-  let command: Command;
-  let url: string;
+  let service: BuiltService;
+  /** What the metadata, and so the tokens, call the issuer. */
+  let name: string;
+
+  /** Starts a service with the tokens of an issuer whose metadata call it `iss`. */
+  function startWith(provider: Issuer, iss: string): Promise<BuiltService> {
+    provider.documents[METADATA] = { issuer: iss, jwks_uri: `${provider.url}/keys` };
+    // Many identity providers show the URL of their metadata.
+    const OIDC_ISSUER = provider.url + METADATA;
+    return startOn(database.url, { OIDC_ISSUER, OIDC_AUDIENCE: AUDIENCE });
+  }
 
   beforeAll(async () => {
     issuer = await startIssuer('ES256');
     database = await openTestDatabase();
-    issuer.documents[METADATA] = { issuer: 'https://example.org', jwks_uri: `${issuer.url}/keys` };
-    command = runService({
-      DATABASE_URL: database.url,
-      // Many identity providers show the URL of their metadata.
-      OIDC_ISSUER: issuer.url + METADATA,
-      OIDC_AUDIENCE: AUDIENCE,
-    });
-    url = await urlOf(command);
+    name = `${issuer.url}/`;
+    service = await startWith(issuer, name);
     const create = ['token', 'create', 'greenhouse'];
     token = (await runInProcess(create, { DATABASE_URL: database.url })).stdout.trim();
   });
   afterAll(async () => {
-    await end(command);
+    await end(service.command);
     await issuer.close();
     await database.close();
   });
 
-  const postWith = (bearer: string, requestId = 'any') =>
+  const postWith = (bearer: string, requestId = 'any', { url } = service) =>
     fetchDocumented(`${url}/plants`, {
       method: 'POST',
       headers: {
@@ -145,38 +147,51 @@ describe('an operator of a service with an identity provider', () => {
     });
 
   /** The log entry with this text. */
-  async function entryWith(text: string): Promise<Record<string, unknown>> {
+  async function entryWith(text: string, { command } = service): Promise<Record<string, unknown>> {
     const [line] = await command.waitFor(new RegExp(`^.*${text}.*$`, 'm'));
     return JSON.parse(line) as Record<string, unknown>;
   }
 
-  it('learns at the start, and with each refused token, that the metadata name another issuer; nobody is told to wait a moment', async () => {
-    const problem = `OIDC_ISSUER is "${issuer.url}${METADATA}", but the issuer in ${issuer.url}${METADATA} is "https://example.org"`;
-    expect((await entryWith('tokens of OIDC_ISSUER'))['msg']).toContain(problem);
-    const response = await postWith(await issuer.sign(), 'mistake');
-    expect(response.headers.get('retry-after')).toBe('60');
-    expect(await response.json()).toEqual({
-      error: 50303,
-      message: expect.stringContaining('Inform the operator'),
-    });
-    expect((await entryWith('"mistake"'))['cause']).toContain(problem);
-    expect((await postWith(token)).status).toBe(200);
+  it('learns at the start, and from each refused token, that the metadata name another issuer', async () => {
+    const other = await startIssuer('ES256');
+    const mistaken = await startWith(other, 'https://example.org');
+    try {
+      const problem = `OIDC_ISSUER is "${other.url}${METADATA}", but the issuer in ${other.url}${METADATA} is "https://example.org"`;
+      const warning = await entryWith('tokens of OIDC_ISSUER', mistaken);
+      expect(warning['msg']).toContain(problem);
+      const response = await postWith(await other.sign(), 'mistake', mistaken);
+      // Its client should not try again at once.
+      expect(response.headers.get('retry-after')).toBe('60');
+      expect(await response.json()).toEqual({
+        error: 50303,
+        message: expect.stringContaining('Inform the operator'),
+      });
+      expect((await entryWith('"mistake"', mistaken))['cause']).toContain(problem);
+      expect((await postWith(token, 'any', mistaken)).status).toBe(200);
+      other.documents[METADATA] = { issuer: other.url, jwks_uri: `${other.url}/keys` };
+      const statusWithKey = async () =>
+        (await postWith(await other.sign(), 'any', mistaken)).status;
+      await until(async () => (await statusWithKey()) === 200);
+    } finally {
+      await end(mistaken.command);
+      await other.close();
+    }
   });
 
   it('may have forgotten a slash: the tokens must name the issuer exactly as the metadata do', async () => {
-    const name = `${issuer.url}/`;
-    issuer.documents[METADATA] = { issuer: name, jwks_uri: `${name}keys` };
-    await until(async () => (await postWith(await issuer.sign({ iss: name }))).status === 200);
+    expect((await postWith(await issuer.sign({ iss: name }))).status).toBe(200);
     const response = await postWith(await issuer.sign({ iss: issuer.url }), 'slash');
     expect(response.status).toBe(401);
     expect(await entryWith('"slash"')).toMatchObject({ cause: 'unexpected "iss" claim value' });
   });
 
   it('finds in the log why a token was refused, and no part of it', async () => {
-    const iss = `${issuer.url}/`;
     const refused = {
-      'other-aud': [`"aud" does not contain ${AUDIENCE}`, await issuer.sign({ iss, aud: 'other' })],
-      expired: ['"exp" claim timestamp check failed', await issuer.sign({ iss, exp: 1 })],
+      'other-aud': [
+        `"aud" does not contain ${AUDIENCE}`,
+        await issuer.sign({ iss: name, aud: 'other' }),
+      ],
+      expired: ['"exp" claim timestamp check failed', await issuer.sign({ iss: name, exp: 1 })],
       'cut-off': [
         'it is neither a JWT nor a token of this service, or not complete',
         token.slice(0, -1),
@@ -189,14 +204,14 @@ describe('an operator of a service with an identity provider', () => {
         expect((await postWith(bearer, id)).status).toBe(401);
         expect(await entryWith(`"${id}"`)).toMatchObject({ error: 40101, cause });
       }
-      for (const part of bearer.split('.')) expect(command.stdout).not.toContain(part);
+      for (const part of bearer.split('.')) expect(service.command.stdout).not.toContain(part);
     }
   });
 
   it('finds in the log the token of a request, also of one that needs none', async () => {
     await postWith(token, 'closed');
     const headers = { authorization: `Bearer ${token}`, 'x-request-id': 'open' };
-    await fetchDocumented(`${url}/health/live`, { headers });
+    await fetchDocumented(`${service.url}/health/live`, { headers });
     for (const id of ['closed', 'open'])
       expect(await entryWith(`"${id}"`)).toMatchObject({ token: 'greenhouse' });
   });
