@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
+import { untilIdle } from '../setup/service/clean-state.js';
 import { holdClock } from '../setup/time/clock.js';
 import { endTimersAtOnce } from '../setup/time/service-timers.js';
 import { startService, type TestResponse, type TestService } from '../setup/service/service.js';
@@ -35,6 +36,12 @@ describe('while the database is away', () => {
   let restoreTimers = () => {};
   const advance = holdClock();
 
+  beforeEach(async () => {
+    // Now its token is in the cache, and stays there: no time passes but that of the tests.
+    await service.post('{}');
+    // The use of the token is stored in the background.
+    await untilIdle(service.app);
+  });
   afterEach(() => {
     restoreTimers();
     service.proxy.restore();

@@ -14,7 +14,11 @@ import { until } from '../setup/time/until.js';
 const PLANT = '{"id":1,"name":"a"}';
 const LIMIT = 5;
 
-describe('the check of a token', () => {
+/** The requests whose client has gone. */
+const GONE =
+  'plant_store_http_request_duration_seconds_count{route="/plants",method="POST",status="499",operation="createPlant"}';
+
+describe('the check of tokens', () => {
   let issuer: Issuer;
   let service: TestService;
   const advance = holdClock();
@@ -51,7 +55,7 @@ describe('the check of a token', () => {
     metricIn(await metrics(), `plant_store_token_checks_total{outcome="${outcome}"}`) ?? 0;
 
   it.each(['revoked', 'rotated'] as const)(
-    'is remembered for four seconds: a token that is %s works no longer than that',
+    'a %s token works for at most four seconds longer',
     async (how) => {
       const { token, id } = await tokens().create(how);
       expect(await post(token)).toMatchObject({ status: 200 });
@@ -62,7 +66,7 @@ describe('the check of a token', () => {
     },
   );
 
-  it('is remembered for as long while the database is away, and then the token gets 503 and not 401', async () => {
+  it('during an outage, a cached token works for four seconds, and then gets 503, not 401', async () => {
     const { token, id } = await tokens().create('away');
     const send = () => service.post('{}', { authorization: `Bearer ${token}` });
     expect(await send()).toMatchObject({ status: 400 });
@@ -78,7 +82,7 @@ describe('the check of a token', () => {
     expect(await send()).toMatchObject({ status: 401, body: { error: 40101 } });
   });
 
-  it('does not make another token on the same connection valid', async () => {
+  it('a valid token does not make another one on its connection valid', async () => {
     const right = service.token;
     const socket = await openConnection(service.port);
     socket.write(
@@ -91,7 +95,7 @@ describe('the check of a token', () => {
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 401, 401, 200]);
   });
 
-  it('counts wrong tokens of every kind for the address that the proxy saw: too many get 429', async () => {
+  it('wrong tokens of every kind count together, by the address that the proxy saw', async () => {
     await advance(1000);
     const wrong = [
       generateAccessToken(),
@@ -114,7 +118,7 @@ describe('the check of a token', () => {
     expect(await statusOf(wrong[0]!, '192.0.2.3')).toBe(401);
   });
 
-  it('counts for a minute, which begins with the first wrong token; Retry-After has the seconds that are left', async () => {
+  it('wrong tokens count for a minute, which begins with the first one; Retry-After has the seconds that are left', async () => {
     await exhaust('192.0.2.4');
     for (const [milliseconds, seconds] of [
       [0, '60'],
@@ -129,7 +133,7 @@ describe('the check of a token', () => {
     expect(await statusOf('wrong', '192.0.2.4')).toBe(401);
   });
 
-  it('never refuses a valid token that it has not seen before, whatever its address sends, also after a restart', async () => {
+  it('a valid token that is not cached is never refused, also after a restart', async () => {
     const address = '192.0.2.5';
     await exhaust(address);
     const { token } = await tokens().create('new');
@@ -146,7 +150,7 @@ describe('the check of a token', () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(9 * LIMIT);
   });
 
-  it('does not count tokens that could not be checked because the database was away', async () => {
+  it('tokens that could not be checked because the database was away do not count', async () => {
     const guess = () => post(generateAccessToken(), '192.0.2.6');
     service.proxy.cut();
     for (let i = 0; i < LIMIT + 1; i++)
@@ -156,7 +160,7 @@ describe('the check of a token', () => {
     expect(await guess()).toMatchObject({ status: 429 });
   });
 
-  it('takes one connection to the database for all unknown tokens together', async () => {
+  it('all unknown tokens together take one connection to the database', async () => {
     const busy = async () => metricIn(await metrics(), 'plant_store_database_connections', 'busy');
     await until(async () => (await busy()) === 0);
     service.proxy.freeze();
@@ -168,19 +172,20 @@ describe('the check of a token', () => {
     expect(connections).toBe(1);
   });
 
-  it('counts a wrong token whose client has gone meanwhile', async () => {
-    const before = await checks('invalid');
+  it('a wrong token whose client has gone counts, too', async () => {
+    const gone = async () => metricIn(await metrics(), GONE) ?? 0;
+    const [invalidBefore, goneBefore] = [await checks('invalid'), await gone()];
     service.proxy.freeze();
     const client = await openConnection(service.port);
     client.write(plantRequest(generateAccessToken(), PLANT));
     await until(async () => (await service.metric('plant_store_token_lookups')) === 1);
     client.destroy();
-    await until(async () => (await metrics()).includes('status="499"'));
+    await until(async () => (await gone()) === goneBefore + 1);
     service.proxy.restore();
-    await until(async () => (await checks('invalid')) === before + 1);
+    await until(async () => (await checks('invalid')) === invalidBefore + 1);
   });
 
-  it('is counted by its outcome, for the metrics', async () => {
+  it('the metrics count the checks by their outcome', async () => {
     const outcomes = ['valid', 'cached', 'invalid', 'limited', 'unchecked'];
     const counts = () => Promise.all(outcomes.map(checks));
     const before = await counts();
@@ -195,11 +200,11 @@ describe('the check of a token', () => {
     expect(after.map((count, i) => count - before[i]!)).toEqual([1, 2, LIMIT, 1, 1]);
   });
 
-  describe('stores the last use of a token', () => {
+  describe('the last use of a token', () => {
     const lastUse = async (id: string) =>
       (await tokens().list()).find((info) => info.id === id)!.lastUsedAt;
 
-    it('once a minute, and fails no request if it cannot, which it logs', async () => {
+    it('is stored once a minute; if it cannot be, the log says so, and no request fails', async () => {
       const { token, id } = await tokens().create('used');
       await service.database.query(
         `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
@@ -222,7 +227,7 @@ describe('the check of a token', () => {
       expect(warn).toHaveBeenCalledTimes(1);
     });
 
-    it('once a minute for all processes together', async () => {
+    it('is stored once a minute by all processes together', async () => {
       const { id } = await tokens().create('shared');
       const usedAgo = async (seconds: number) => {
         await service.database.query(
@@ -237,7 +242,7 @@ describe('the check of a token', () => {
   });
 });
 
-it('the address of a wrong token is not what the client writes, without a trusted proxy', async () => {
+it('without a trusted proxy, X-Forwarded-For is ignored', async () => {
   const service = await startService({ AUTH_FAILURES_PER_MINUTE: '1' });
   const guessFrom = (address: string) =>
     service.post(PLANT, { authorization: 'Bearer wrong', 'x-forwarded-for': address });
