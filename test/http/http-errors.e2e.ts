@@ -168,6 +168,19 @@ describe('a client that is too slow', () => {
     });
     expect(JSON.parse(response.body)).toEqual({ error: 40800, message: expect.any(String) });
   });
+
+  it('gets 40800 also for a body that comes byte by byte, and never stalls', async () => {
+    const socket = await openConnection(service.port);
+    socket.on('error', () => undefined);
+    socket.write(
+      plantHead(service.token, ['Content-Type: application/json', 'Content-Length: 500']),
+    );
+    // The whole body would take much longer than REQUEST_TIMEOUT_MS, and then be 40004.
+    const trickle = setInterval(() => socket.write(' '), 20);
+    const [response] = await readResponses(socket, 1).finally(() => clearInterval(trickle));
+    socket.destroy();
+    expect(JSON.parse(response!.body)).toMatchObject({ error: 40800 });
+  });
 });
 
 describe('a client that does not read its responses', () => {

@@ -10,6 +10,7 @@ import { startService, type TestService } from '../setup/service/service.js';
 const SPECIFIED = {
   openapi: '3.1.0',
   info: { title: 'OpenAPI Plant Store', version: '1.0.0', license: { name: 'MIT' } },
+  servers: [{ url: '{base_url}' }],
   security: [{ bearerAuth: [] }],
   paths: {
     '/plants': {
@@ -68,6 +69,16 @@ const SPECIFIED = {
   },
 };
 
+/** The statuses of POST /plants, and the header fields that clients may rely on. */
+const HEADERS = {
+  200: ['X-Request-Id'],
+  400: ['X-Request-Id'],
+  401: ['X-Request-Id', 'WWW-Authenticate'],
+  429: ['X-Request-Id', 'Retry-After'],
+  500: ['X-Request-Id'],
+  503: ['X-Request-Id', 'Retry-After'],
+};
+
 describe('the OpenAPI document', () => {
   let service: TestService;
 
@@ -78,6 +89,19 @@ describe('the OpenAPI document', () => {
 
   it('matches the specification', async () => {
     expect(plain(await describeApp())).toMatchObject(SPECIFIED);
+  });
+
+  it('has one operation, without parameters, with these statuses and header fields', async () => {
+    const { paths } = await describeApp();
+    expect(Object.entries(paths).map(([path, item]) => [path, Object.keys(item)])).toEqual([
+      ['/plants', ['post']],
+    ]);
+    const { parameters = [], responses } = paths['/plants']!.post!;
+    expect(parameters).toEqual([]);
+    const declared = Object.entries(responses as Record<string, { headers: object }>);
+    expect(
+      Object.fromEntries(declared.map(([status, { headers }]) => [status, Object.keys(headers)])),
+    ).toEqual(HEADERS);
   });
 
   it('is the same whether it is generated, committed, or served as JSON or as YAML', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateAccessToken } from '../../src/auth/access-token.js';
 import { AccessTokensService } from '../../src/auth/access-tokens.service.js';
 import { METRICS_SETTING, METRICS_TOKEN } from '../setup/service/metrics.js';
@@ -9,10 +9,9 @@ const PLANT = '{"id":1,"name":"a"}';
 let service: TestService;
 
 beforeAll(async () => {
-  service = await startService({
-    METRICS_TOKEN_SHA256: METRICS_SETTING.METRICS_TOKEN_SHA256.toUpperCase(),
-  });
+  service = await startService(METRICS_SETTING);
 });
+beforeEach(() => service.database.query('TRUNCATE plants'));
 afterAll(() => service.close());
 
 /** Sends a request with this Authorization header, or without one. In all texts, TOKEN stands for a valid token. */
@@ -49,6 +48,11 @@ describe('a bearer token', () => {
       expect(await postWith(header, '/plants?access_token=x', '{}')).toMatchObject(ACCEPTED);
     },
   );
+
+  it('in the header is not disturbed by an access_token in the body', async () => {
+    const body = '{"id":1,"name":"a","access_token":"x"}';
+    expect(await postWith('Bearer TOKEN', '/plants', body)).toMatchObject({ status: 200 });
+  });
 
   it.each<[string, string | undefined, ...string[]]>([
     ['there is no header', undefined],
@@ -103,12 +107,22 @@ describe('a bearer token', () => {
   });
 });
 
-it('the metrics token, whose hash may be set in capitals, opens /metrics, beside other tokens, and nothing else', async () => {
-  const readMetrics = async (token: string) => {
+describe('the metrics token', () => {
+  const statusOfMetrics = async (token: string, of = service) => {
     const headers = { authorization: `Bearer ${token}` };
-    return (await service.request('/metrics', { headers })).status;
+    return (await of.request('/metrics', { headers })).status;
   };
-  expect(await readMetrics(METRICS_TOKEN)).toBe(200);
-  expect(await readMetrics(service.token)).toBe(200);
-  await expectInvalid(await postWith(`Bearer ${METRICS_TOKEN}`));
+
+  it('opens /metrics, beside other tokens, and nothing else', async () => {
+    expect(await statusOfMetrics(METRICS_TOKEN)).toBe(200);
+    expect(await statusOfMetrics(service.token)).toBe(200);
+    await expectInvalid(await postWith(`Bearer ${METRICS_TOKEN}`));
+  });
+
+  it('may be set by a hash in capitals', async () => {
+    const hash = METRICS_SETTING.METRICS_TOKEN_SHA256.toUpperCase();
+    const other = await startService({ METRICS_TOKEN_SHA256: hash });
+    expect(await statusOfMetrics(METRICS_TOKEN, other)).toBe(200);
+    await other.close();
+  });
 });
