@@ -75,7 +75,7 @@ describe('the token for development', () => {
     expect(await tokens.findLive('shed')).toHaveLength(1);
   });
 
-  it('is valid until the next start where it cannot be kept, and the reason is said', async () => {
+  it('if its file cannot be written, it is valid until the next start, and the log says why', async () => {
     await rm(dataDir, { recursive: true });
     const token = await find();
     expect(log).toEqual([

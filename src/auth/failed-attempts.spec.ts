@@ -28,7 +28,7 @@ describe('the address of an invalid token', () => {
     ['may stand in brackets', '[2001:db8::1]', '2001:db8::1'],
     ['may stand in brackets before a port', '[2001:DB8::1]:4711', '2001:db8::1'],
     ['is counted by its /64 network', '2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff'],
-    ['is the same if an IPv6 address contains it', '::ffff:192.0.2.1', '192.0.2.1'],
+    ['is the same in IPv4 and as ::ffff:…', '::ffff:192.0.2.1', '192.0.2.1'],
     ['may be any text', 'unknown', 'unknown'],
     ['is cut after 100 characters, to take little memory', `${LONG}xa`, `${LONG}xb`],
   ])('%s', (_, one, other) => {

@@ -85,10 +85,10 @@ describe('the keys of an issuer', () => {
   });
 
   it.each([
-    ['metadata have', METADATA, 1],
-    ['keys have', KEYS, 2],
+    ['metadata', METADATA, 1],
+    ['keys', KEYS, 2],
   ])(
-    'are unavailable when its %s not arrived after three seconds',
+    'are unavailable if the issuer does not send its %s within three seconds',
     async (_what, path, requests) => {
       const timer = new AbortController();
       const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(timer.signal);
@@ -137,7 +137,7 @@ describe('the keys of an issuer', () => {
     expect(await findKey()).toMatchObject(KEY);
   });
 
-  it('include a new one at once: its first token waits for the end of that second', async () => {
+  it('a token of a new key waits for the next request to the issuer, at most a second', async () => {
     await findKey();
     await issuer.rotateKey();
     await advance(999);
@@ -187,7 +187,7 @@ describe('the keys of an issuer', () => {
     await expect(find(withdrawn)).rejects.toThrow(errors.JWKSNoMatchingKey);
   });
 
-  it('are not waited for by more than a thousand tokens before they are known, either', async () => {
+  it('at most 1000 tokens wait for the first keys', async () => {
     const release = issuer.hold();
     const waiting = Array.from({ length: 1000 }, async () => findKey());
     await expect(findKey()).rejects.toMatchObject({ code: overloaded.code });
@@ -195,7 +195,7 @@ describe('the keys of an issuer', () => {
     expect((await Promise.all(waiting))[999]).toMatchObject(KEY);
   });
 
-  it('are not waited for by more than a thousand tokens with an unknown key', async () => {
+  it('at most 1000 tokens wait for an unknown key', async () => {
     await findKey();
     await advance(1000);
     const release = issuer.hold();

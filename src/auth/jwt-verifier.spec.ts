@@ -42,7 +42,7 @@ describe('a token of an identity provider', () => {
   const check = async (token: string) =>
     verifier.problemOf(token) ?? (await verifier.verify(token));
 
-  it('stands for the caller that it names, until it expires by a clock that is five seconds slow', async () => {
+  it('names its caller, and is valid until five seconds after `exp`', async () => {
     expect(await check(await issuer.sign())).toEqual(CALLER);
   });
 

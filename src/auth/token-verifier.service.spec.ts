@@ -123,7 +123,7 @@ describe('the verifier of tokens', () => {
     });
   });
 
-  describe('looks tokens up', () => {
+  describe('a lookup', () => {
     /** Starts a lookup of each of these tokens, while all lookups wait. */
     const lookUpAll = async (texts: readonly string[]) => {
       const release = await holdLookUps();
@@ -132,7 +132,7 @@ describe('the verifier of tokens', () => {
       return { results, release };
     };
 
-    it('once, for all requests that wait', async () => {
+    it('is shared by all requests with the same token', async () => {
       const { results, release } = await lookUpAll([token, token, token]);
       expect(await lookupsInFlight()).toBe(1);
       await release();
@@ -140,7 +140,7 @@ describe('the verifier of tokens', () => {
       expect(await lookupsInFlight()).toBe(0);
     });
 
-    it('unless as many wait as requests may', async () => {
+    it('is refused with 50301 while MAX_PENDING_REQUESTS others wait', async () => {
       open({ MAX_PENDING_REQUESTS: '1' });
       const { results, release } = await lookUpAll([token]);
       const others = Promise.allSettled([generateAccessToken(), generateAccessToken()].map(verify));
@@ -149,7 +149,7 @@ describe('the verifier of tokens', () => {
       expect(await others).toMatchObject([{ reason: INVALID }, OVERLOADED]);
     });
 
-    it('unless they have waited for longer than a statement may', async () => {
+    it('is refused with 50301 after DATABASE_TIMEOUT_MS in the queue', async () => {
       open({ DATABASE_TIMEOUT_MS: '5000' });
       const { results, release } = await lookUpAll([token]);
       const other = Promise.allSettled([verify(generateAccessToken())]);

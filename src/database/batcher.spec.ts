@@ -27,8 +27,8 @@ describe('items that are sent in batches', () => {
     ]);
   });
 
-  it('wait while enough batches are in flight, exceed no size of a batch, and get their own outcome', async () => {
-    const { add, finish, sent, outcomes } = controlledBatcher({ size: 2, inFlight: 2 });
+  it('wait while `inFlight` batches are in flight', async () => {
+    const { add, finish, sent } = controlledBatcher({ size: 2, inFlight: 2 });
     await add(1, 2, 3, 4, 5, 6);
     expect(sent).toEqual([
       [1, 2],
@@ -36,12 +36,17 @@ describe('items that are sent in batches', () => {
     ]);
     await finish(0);
     expect(sent.slice(2)).toEqual([[5, 6]]);
-    await finish(1);
-    await finish(2);
-    expect(outcomes).toEqual([10, 20, 30, 40, 50, 60]);
   });
 
-  it('exceed the characters of a batch only where one item does, and keep their order', async () => {
+  it('are at most `size` in a batch, and get their own outcomes', async () => {
+    const { add, finish, sent, outcomes } = controlledBatcher({ size: 2 });
+    await add(1, 2, 3);
+    for (const batch of [0, 1]) await finish(batch);
+    expect(sent).toEqual([[1, 2], [3]]);
+    expect(outcomes).toEqual([10, 20, 30]);
+  });
+
+  it('stay within the characters of a batch, except an item that alone exceeds them', async () => {
     const { add, finish, sent, outcomes } = controlledBatcher({ characters: 10 });
     await add(4, 6, 1, 11, 2, 3);
     for (const batch of [0, 1, 2, 3]) await finish(batch);
@@ -61,7 +66,7 @@ describe('items that are sent in batches', () => {
     expect(outcomes).toEqual([10, 20, 30, 50, 40, 70]);
   });
 
-  it('are sent by half of a long queue, but at least 32 at a time', async () => {
+  it('leave a long queue half at a time, but at least 32', async () => {
     const { add, finish, sent, outcomes } = controlledBatcher({ size: 100, queued: 1000 });
     await add(...upTo(200));
     for (const batch of [0, 1, 2, 3]) await finish(batch);
@@ -181,13 +186,13 @@ describe('the time of an item in the queue', () => {
   });
 });
 
-describe('a batch that fails because of one of its items', () => {
+describe('when a batch fails because of one of its items', () => {
   const advance = holdClock();
 
   it.each([
     ['an error', new Error('one of them')],
     ['a locked row', new RowsUnavailableError(new Error('one of them'))],
-  ])('fails only this item (%s)', async (_why, error) => {
+  ])('only this item fails (%s)', async (_why, error) => {
     const { add, finish, fail, sent, outcomes } = controlledBatcher();
     await add(1, 3, 4);
     await add(5);
@@ -200,7 +205,7 @@ describe('a batch that fails because of one of its items', () => {
     expect(outcomes).toEqual([10, error, 40, 50]);
   });
 
-  it('gives its error to the items for which no time is left', async () => {
+  it('an item whose time is up gets the error of its batch, and is not sent alone', async () => {
     const error = new Error('one of them');
     const { add, finish, fail, sent, outcomes } = controlledBatcher({ wait: 1500 });
     await add(1, 2, 3, 4, 5, 6);

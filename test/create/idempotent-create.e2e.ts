@@ -90,7 +90,7 @@ describe('creating is idempotent', () => {
     },
   );
 
-  it('ids that differ in a digit which numbers of JavaScript do not have are different', async () => {
+  it('ids that a JavaScript number cannot tell apart are different', async () => {
     const ids = ['9223372036854775805', '9223372036854775806', '9223372036854775807'];
     expect(await postTogether(ids.map((id) => `{"id":${id},"name":"${id}"}`))).toEqual([
       200, 200, 200,
@@ -199,7 +199,7 @@ describe('plants that wait together', () => {
 
   /** For INSERT … SELECT, Citus counts the rows that were selected, not the rows that were inserted. */
   it.each([0, 1, 2, 3])(
-    'and of which a database says that it inserted %d are only acknowledged if they are stored',
+    'are acknowledged only if stored, even if the database reports %d inserted rows',
     async (count) => {
       await service.post('{"id":1,"name":"a"}');
       service.proxy.pretendInserted(count);
@@ -215,7 +215,7 @@ describe('plants that wait together', () => {
   );
 });
 
-it('a plant whose row disappears meanwhile is neither acknowledged nor refused', async () => {
+it('a plant whose row is deleted while it is stored gets 50000', async () => {
   await service.post('{"id":1,"name":"a"}');
   await service.database.query(
     `CREATE FUNCTION remove() RETURNS trigger LANGUAGE plpgsql AS

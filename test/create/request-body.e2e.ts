@@ -114,7 +114,7 @@ describe('the request body', () => {
     expect(await service.storedPlants()).toEqual([]);
   });
 
-  describe('that has arrived in pieces before it is read', () => {
+  describe('in pieces that arrive while', () => {
     const request = (pieces: string[], token?: string) =>
       head(CHUNKED_JSON, token) + chunked(pieces) + LAST_CHUNK;
 
@@ -129,13 +129,13 @@ describe('the request body', () => {
       ['is measured to its end', ['{"id":9,"name":"z"}', ' '.repeat(990)], refused(40003)],
     ];
 
-    it.each(CASES)('%s: while its token is looked up', async (_case, pieces, expected) => {
+    it.each(CASES)('its token is looked up, %s', async (_case, pieces, expected) => {
       // A token that is not in the cache: the pieces arrive while it is looked up.
       const { token } = await service.app.get(AccessTokensService).create('test');
       expect(await sendRaw(service.port, request(pieces, token))).toMatchObject(expected);
     });
 
-    it.each(CASES)('%s: after another request', async (_case, pieces, expected) => {
+    it.each(CASES)('another request is handled, %s', async (_case, pieces, expected) => {
       const socket = await openConnection(service.port);
       socket.write(request([PLANT]) + request(pieces));
       expect(await readResponses(socket, 2)).toMatchObject([{ status: 200 }, expected]);
@@ -144,7 +144,7 @@ describe('the request body', () => {
   });
 });
 
-describe('the time to read grows no faster than what is read, for', () => {
+describe('reading takes linear time, for', () => {
   const resources = useResources();
 
   it('a media type with a quoted value that does not end', async () => {

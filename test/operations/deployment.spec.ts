@@ -30,12 +30,9 @@ const timeToStop = ({ shutdownDelay, shutdownTimeout } = http) =>
 /** @param text such as `20s` */
 const millisecondsOf = (text: string) => Number(/^(\d+)s$/.exec(text)![1]) * 1000;
 
-/** Variables of pg and of Node; all others must be settings, or files of secrets. */
-const OF_OTHERS = ['PGPASSWORD', 'NODE_ENV'];
-
 function expectSettings(names: readonly string[]): void {
   const files = SECRET_SETTINGS.map((name) => `${name}_FILE`);
-  const known = [...Object.keys(settings.shape), ...files, ...OF_OTHERS];
+  const known = [...Object.keys(settings.shape), ...files];
   expect(names).not.toEqual([]);
   expect(names.filter((name) => !known.includes(name))).toEqual([]);
 }
@@ -215,7 +212,7 @@ describe('the Compose file', () => {
     expect(replica).not.toHaveProperty('ports');
   });
 
-  it('starts each service again when it ends, but the migration, for whose end others wait', () => {
+  it('restarts every service except the migration', () => {
     for (const [name, { restart }] of Object.entries(services))
       expect([name, restart]).toEqual([name, name === 'migration' ? 'no' : 'unless-stopped']);
   });
@@ -254,7 +251,7 @@ describe('the Compose file', () => {
     });
   });
 
-  it('has a proxy that has the time to try each replica', () => {
+  it('the proxy has time to try each replica', () => {
     const text = textOf('deploy/proxy/nginx.conf');
     const [, tries] = /proxy_next_upstream_tries (\d+);/.exec(text)!;
     expect(Number(tries)).toBe(replica.deploy.replicas);
@@ -290,9 +287,16 @@ describe('the unit of systemd', () => {
   const environment = environmentOf({ '%i': '3001' });
   const numberOf = (directive: string) => Number(valuesOf(directive)[0]);
 
-  it('sets only variables that the service reads, is an instance for each port, and is reached through the proxy alone, which it trusts', () => {
+  it('sets only variables that the service reads', () => {
     expectSettings(Object.keys(environment));
-    expect(environment).toMatchObject({ HOST: '127.0.0.1', PORT: '3001', TRUSTED_PROXY_HOPS: '1' });
+  });
+
+  it('is an instance for each port', () => {
+    expect(environment['PORT']).toBe('3001');
+  });
+
+  it('is reached through the proxy alone, which it trusts', () => {
+    expect(environment).toMatchObject({ HOST: '127.0.0.1', TRUSTED_PROXY_HOPS: '1' });
   });
 
   it('names the files of the database and of the data as systemd provides them', () => {
