@@ -192,29 +192,29 @@ describe('the build', () => {
   const BUILT = { exitCode: 0, stdout: 'a result\n', stderr: 'Building the Plant Store …\n' };
   const NOT_BUILT = { ...BUILT, stderr: '' };
 
-  /** A copy whose build copies two small programs, because the subject is when it is made, and how it is left. */
-  async function copyToBuild() {
+  /** A copy with a build of two small programs that is complete. To build it again compiles nothing: the subject is when. */
+  async function copyBuilt() {
     const folder = await copyWithSources();
-    const programs = join(folder, 'programs');
-    await mkdir(join(programs, 'database/embedded'), { recursive: true });
-    await writeFile(join(programs, 'database/embedded/prepare-cluster.sh'), '');
-    await writeFile(join(programs, 'cli.js'), "console.log('a result');\n");
-    await writeFile(join(programs, 'main.js'), "console.log('the log');\n");
-    await promisify(execFile)('chmod', ['-R', 'a+w', programs]);
-    const manifest = join(folder, 'package.json');
-    const text = await readFile(manifest, 'utf8');
-    const setCompiler = (command: string) =>
-      writeFile(manifest, text.replace('nest build', command));
-    await setCompiler('mkdir -p dist && cp -R programs/. dist');
+    const embedded = join(folder, 'dist/database/embedded');
+    await mkdir(embedded, { recursive: true });
+    await writeFile(join(embedded, 'prepare-cluster.sh'), '');
+    await writeFile(join(folder, 'dist/cli.js'), "console.log('a result');\n");
+    await writeFile(join(folder, 'dist/main.js'), "console.log('the log');\n");
+    await writeFile(join(folder, 'dist/.complete'), '');
     const touch = (date: string, ...files: string[]) =>
       promisify(execFile)('touch', ['-d', date, ...files.map((file) => join(folder, file))]);
     await touch('2020-01-01', 'src', 'src/cli.ts', 'src/main.ts', 'package.json');
     const command = (env = {}) => finished(runProgram(join(folder, 'plant-store'), [], env));
-    return { folder, setCompiler, touch, command };
+    return { folder, touch, command };
   }
 
-  it('is made by npm start if it is missing, which is reported on standard error, not in the log; only its owner can write it', async () => {
-    const { folder } = await copyToBuild();
+  it('is made by npm start if it was interrupted, which is reported on standard error, not in the log; only its owner can write it', async () => {
+    const { folder } = await copyBuilt();
+    const manifest = await readFile(join(folder, 'package.json'), 'utf8');
+    const build = 'mv dist old && cp -R old dist';
+    await writeFile(join(folder, 'package.json'), manifest.replace('nest build', build));
+    await rm(join(folder, 'dist/.complete'));
+    await promisify(execFile)('chmod', ['-R', 'a+w', join(folder, 'dist')]);
     const start = runProgram('sh', ['-c', 'umask 000; exec npm start -s'], {}, folder);
     expect(await finished(start)).toEqual({ ...BUILT, stdout: 'the log\n' });
     // Another user who could write them could replace what the owner runs.
@@ -223,26 +223,31 @@ describe('the build', () => {
     }
   });
 
-  it('is made again if it was interrupted, or is older than package.json, the packages or a source; if that fails, nothing runs', async () => {
-    const { folder, setCompiler, touch, command } = await copyToBuild();
-    await mkdir(join(folder, 'dist'));
-    expect(await command()).toEqual(BUILT);
-    expect(await command()).toEqual(NOT_BUILT);
+  it('is made if it is missing, or older than package.json, the packages or a source; if that fails, nothing runs', async () => {
+    const { folder, touch, command } = await copyBuilt();
+    // In the place of npm, which takes longer.
+    const programs = await temporaryFolder(resources);
+    const env = { PATH: `${programs}:${process.env['PATH']}` };
+    const replaceNpm = (text: string) =>
+      writeFile(join(programs, 'npm'), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    await replaceNpm(
+      '[ -d dist ] || mv old dist; [ "$*" = "run -s build" ] && touch dist/.complete',
+    );
+    expect(await command(env)).toEqual(NOT_BUILT);
+    await rename(join(folder, 'dist'), join(folder, 'old'));
+    expect(await command(env)).toEqual(BUILT);
     await touch('2100-01-01', 'package.json');
-    expect(await command()).toEqual(BUILT);
+    expect(await command(env)).toEqual(BUILT);
     await touch('2020-01-01', 'package.json');
     await touch('2020-01-02', 'dist/.complete');
-    expect(await command()).toEqual(BUILT);
-    await setCompiler('false');
-    await touch('2020-01-01', 'package.json');
+    expect(await command(env)).toEqual(BUILT);
+    await replaceNpm('exit 1');
     await touch('2100-01-01', 'src/cli.ts');
-    expect(await command()).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(await command(env)).toEqual({ ...BUILT, exitCode: 1, stdout: '' });
   });
 
   it('of packages for production runs; if it is too old, the message says what to do', async () => {
-    const { folder, touch, command } = await copyToBuild();
-    await rename(join(folder, 'programs'), join(folder, 'dist'));
-    await writeFile(join(folder, 'dist/.complete'), '');
+    const { folder, touch, command } = await copyBuilt();
     await rm(join(folder, 'node_modules'));
     await mkdir(join(folder, 'node_modules'));
     await writeFile(join(folder, 'node_modules/.package-lock.json'), '{}');
