@@ -11,15 +11,15 @@ import { findPostgresPackage } from '../../src/database/embedded/postgres-packag
 import { prepareDatabase } from '../../src/database/prepare-database.js';
 import { joinDatabase, openDatabase, type OpenDatabase } from '../../src/database/open-database.js';
 import { useResources } from '../setup/jest/resources.js';
-import { end, runService, urlOf } from '../setup/service/built-service.js';
+import { end, urlOf } from '../setup/service/built-service.js';
 import { runInProcess } from '../setup/service/cli.js';
 import { NODE, ROOT, runProgram, type Command } from '../setup/process/command.js';
 import { makeDataDir, postgresPidIn, removeDataDir } from '../setup/service/data-dir.js';
 import { postPlant } from '../setup/http/post-plant.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
-import { usePath } from '../setup/process/path.js';
 import { isRunning } from '../setup/process/processes.js';
 import { endTimersAtOnce } from '../setup/time/service-timers.js';
+import { holdTime } from '../setup/time/held-time.js';
 import { until } from '../setup/time/until.js';
 
 const exec = promisify(execFile);
@@ -70,9 +70,6 @@ const inUse = async (dir = dataDir) =>
 
 const isRoot = process.geteuid!() === 0;
 
-/** Only Linux has flock, beside which postmaster.pid is not needed. */
-const itOnLinux = process.platform === 'linux' ? it : it.skip;
-
 it('a command makes a database only for what it creates, and says so', async () => {
   const token = (...args: string[]) =>
     runInProcess(['token', ...args], { DATA_DIR: dataDir, DATBASE_URL: 'postgres://db/plants' });
@@ -90,26 +87,21 @@ it('a command makes a database only for what it creates, and says so', async () 
   expect(created.stderr).toContain(`${warning}Made an embedded database in ${dataDir}.\n`);
 });
 
-it.each([
-  ['too long for a socket', () => join('a', 'x'.repeat(120))],
-  ['of characters that programs treat in their own ways', () => `a,b\\c'd "e" $f %g`],
-])('the folder may have a path %s', async (_kind, path) => {
-  const dir = join(dataDir, path());
-  const database = await open(dir);
-  await prepareDatabase(database.config, silent);
-  const list = await runInProcess(['token', 'list'], { DATA_DIR: dir });
-  expect(list).toMatchObject({ exitCode: 0 });
-});
-
-it('a first start that was interrupted leaves nothing that the next one takes for a database', async () => {
-  const left = join(dataDir, 'postgres.unfinished');
+it('the first start makes a database in a folder with any path, also after one that was interrupted', async () => {
+  // Too long for a socket, and of characters that programs treat in their own ways.
+  const dir = join(dataDir, `a,b\\c'd "e" $f %g`, 'x'.repeat(120));
+  const left = join(dir, 'postgres.unfinished');
+  await mkdir(dir, { mode: 0o700, recursive: true });
   await mkdir(left);
   await writeFile(join(left, 'PG_VERSION'), '18\n');
   // Perhaps of another user, for whom root started.
   if (isRoot)
     for (const path of [left, join(left, 'PG_VERSION')]) await chown(path, 12_345, 12_345);
-  await open();
+  const database = await open(dir);
   expect(existsSync(left)).toBe(false);
+  await prepareDatabase(database.config, silent);
+  const list = await runInProcess(['token', 'list'], { DATA_DIR: dir });
+  expect(list).toMatchObject({ exitCode: 0 });
 });
 
 describe('a database that was open before', () => {
@@ -121,19 +113,13 @@ describe('a database that was open before', () => {
     if (isRoot) await exec('chown', ['-R', '65534', postgres]);
   });
 
-  itOnLinux.each([
-    ['a killed container left the number of a process that is another program by now', process.pid],
-    ['a full disk left nothing of that number', ''],
-  ])('opens although %s, and a kill the lock of a socket', async (_what, pid) => {
+  it('opens although a kill on a full disk left its lock files, its messages were sent to a file, and root restored a copy', async () => {
     const postgres = join(dataDir, 'postgres');
-    await writeFile(join(postgres, 'postmaster.pid'), `${pid}\n${postgres}\n`);
-    await writeFile(join(postgres, '.s.PGSQL.5432.lock'), `${process.pid}\n`);
-    await open();
-    await connect();
-  });
-
-  it('opens although its messages were sent to a file, and root restored a copy', async () => {
-    const postgres = join(dataDir, 'postgres');
+    // Only Linux has flock, beside which these files mean nothing.
+    if (process.platform === 'linux') {
+      await writeFile(join(postgres, 'postmaster.pid'), '');
+      await writeFile(join(postgres, '.s.PGSQL.5432.lock'), `${process.pid}\n`);
+    }
     const setting = "logging_collector = on\nlog_destination = 'jsonlog'\n";
     await appendFile(join(postgres, 'postgresql.conf'), setting);
     if (isRoot) await exec('chown', ['-R', 'root', postgres]);
@@ -221,9 +207,17 @@ describe('the embedded Postgres of a service', () => {
     ]);
   });
 
-  it('reports no statement of a session that it ends: the text may contain data of users', async () => {
+  it('reports neither the statement of a session that it ends, which may contain data of users, nor an export whose output ends first', async () => {
     const observer = await connect(ownDataDir);
-    // The message about the second one shows that all lines about the first one have arrived.
+    // More than is in transit between Postgres and the export.
+    const rows = "SELECT -i, repeat('a', 10000) FROM generate_series(1, 2000) AS i";
+    await observer.query(`INSERT INTO plants (id, name) ${rows}`);
+    const settings = { DATA_DIR: ownDataDir };
+    const exported = await runInProcess(['plants', 'export'], settings, { stdout: '/dev/full' });
+    expect(exported).toMatchObject({ exitCode: 1 });
+    // Waits until the session of the export has ended.
+    await observer.query('TRUNCATE plants');
+    // The message about the second one shows that all lines before it have arrived.
     for (const name of ['Rosa canina', 'Rosa gallica']) {
       const client = await connect(ownDataDir);
       const ended = expect(client.query(`SELECT pg_sleep(600), '${name}'`)).rejects.toThrow();
@@ -233,6 +227,8 @@ describe('the embedded Postgres of a service', () => {
     }
     await service.waitFor(/(terminating connection due to administrator command[^]*){2}/);
     expect(service.stdout + service.stderr).not.toContain('Rosa');
+    const messages = service.stdout.match(/The embedded Postgres: [^"]*/g)!;
+    expect(messages.filter((it) => !it.includes('terminating connection'))).toEqual([]);
   });
 
   it('does not get the signal of Ctrl+C in the terminal of its service', async () => {
@@ -282,51 +278,24 @@ it('a Postgres that does not react any more ends with its service all the same',
   expect(isRunning(pid)).toBe(false);
 });
 
-it('a start that is killed when Postgres starts does not prevent the next one, even if root may not send signals to other users', async () => {
-  const command = [...NODE, join(ROOT, 'dist/main.js')];
-  if (isRoot) command.unshift('setpriv', '--bounding-set=-kill');
-  const [program, ...args] = command;
-  const killed = runProgram(program!, args, { DATA_DIR: dataDir, PORT: '0' });
-  resources.defer(() => end(killed));
-  await until(() => existsSync(join(dataDir, 'postgres/postmaster.pid')));
-  killed.process.kill('SIGKILL');
-  await killed.exit();
-  await open();
-});
-
-itOnLinux(
-  'a start that waits for the lock of a folder does not make a second database in that of another start',
-  async () => {
-    const programs = join(dataDir, 'programs');
-    await mkdir(programs);
-    const called = join(programs, 'called');
-    const ready = join(dataDir, 'postgres/postmaster.pid');
-    const text = `#!/bin/sh\n: >${called}\nuntil [ -e ${ready} ] || [ ! -e ${called} ]; do sleep 0.1; done\nPATH=\${PATH#*:} exec flock "$@"\n`;
-    await writeFile(join(programs, 'flock'), text, { mode: 0o755 });
-    const restorePath = usePath(resources, `${programs}:${process.env['PATH']}`);
-    const late = tryToOpen().catch((error: unknown) => error);
-    await until(() => existsSync(called));
-    restorePath();
-    await open();
-    expect(await late).toMatchObject({ message: await inUse() });
-    expect(existsSync(join(dataDir, 'postgres/postgres.unfinished'))).toBe(false);
-  },
-);
-
 describe('a folder that another process has open', () => {
-  it('is refused to a second service, also under another name, and shared with commands', async () => {
+  it('is shared with commands, and refused to a second service, also under another name, as soon as none that was killed can be left', async () => {
     await open();
-    const otherDir = join(dataDir, 'other');
-    await mkdir(otherDir);
-    await symlink(join(dataDir, 'postgres'), join(otherDir, 'postgres'));
     const commands = ['a', 'b'].map((name) =>
       runInProcess(['token', 'create', name], { DATA_DIR: dataDir }),
     );
-    const second = openDatabase(configOf(), silent).catch((error: unknown) => error);
-    await expect(tryToOpen(otherDir)).rejects.toThrow(await inUse(otherDir));
-    expect(await second).toMatchObject({ message: await inUse() });
     for (const command of commands) expect(await command).toMatchObject({ exitCode: 0 });
+    const otherDir = join(dataDir, 'other');
+    await mkdir(otherDir);
+    await symlink(join(dataDir, 'postgres'), join(otherDir, 'postgres'));
+    await expect(tryToOpen(otherDir)).rejects.toThrow(await inUse(otherDir));
+    const time = holdTime();
+    resources.defer(() => time.release());
+    const second = openDatabase(configOf(), silent).catch((error: unknown) => error);
+    await time.pass(5000);
+    expect(await second).toMatchObject({ message: await inUse() });
     // Still open: no command has closed it.
+    time.release();
     await connect();
   });
 
@@ -339,17 +308,6 @@ describe('a folder that another process has open', () => {
     await command.close();
     await service;
     expect(await create).toMatchObject({ exitCode: 0 });
-  });
-
-  it('is given up by a service that is stopped while it waits', async () => {
-    const command = await closing(joinDatabase(configOf()));
-    const service = runService({ DATA_DIR: dataDir });
-    resources.defer(() => end(service));
-    await service.waitFor(/Opening the embedded Postgres/);
-    service.process.kill('SIGTERM');
-    expect(await service.exit()).toBe(0);
-    expect(service.stdout).toContain('The Plant Store has stopped.');
-    await command.close();
   });
 });
 

@@ -8,6 +8,7 @@ import {
   readFile,
   readlink,
   realpath,
+  rename,
   rm,
   stat,
   symlink,
@@ -22,11 +23,13 @@ import { untilIdleAt } from '../setup/service/clean-state.js';
 import { NODE, ROOT, runBefore, runProgram, type Command } from '../setup/process/command.js';
 import { openTestDatabase, type TestDatabase } from '../setup/database/database.js';
 import { PATIENT } from '../setup/database/patient.js';
-import { useResources } from '../setup/jest/resources.js';
+import { temporaryFolder, useResources } from '../setup/jest/resources.js';
 import { METRICS_SETTING } from '../setup/service/metrics.js';
 import { childrenOf, isRunning, sendSignal } from '../setup/process/processes.js';
 
 const resources = useResources();
+
+const NAME = `Anna's  "green\\house" $HOME * \`id\``;
 
 /** A copy of the program without its sources, in a folder with spaces and a quote in its name. */
 async function copyProject(...names: string[]): Promise<string> {
@@ -51,8 +54,6 @@ async function finished(command: Command) {
 }
 
 describe('./plant-store, as in the container', () => {
-  const NAME = `Anna's  "green\\house" $HOME * \`id\``;
-
   let database: TestDatabase;
   let project: string;
 
@@ -66,49 +67,30 @@ describe('./plant-store, as in the container', () => {
     await database.close();
   });
 
-  it.each([
-    ['from any folder, through a symbolic link', () => [join(project, 'link')], tmpdir],
-    ['as npm run token --', () => ['npm', 'run', '-s', 'token', '--'], () => project],
-  ])(
-    'passes options and special characters on unchanged, and uses the settings of its folder: %s',
-    async (_how, words, cwd) => {
-      await symlink(join(project, 'plant-store'), join(project, 'link')).catch(() => undefined);
-      const [program, ...args] = words();
-      if (program !== 'npm') args.push('token');
-      args.push('create', NAME, '--expires', '1d');
-      const create = await finished(runProgram(program!, args, {}, cwd()));
-      expect(create).toMatchObject({
-        exitCode: 0,
-        stdout: expect.stringMatching(/^plantstore_[0-9A-Za-z]{49}\n$/),
-        stderr: expect.stringContaining('Created the token '),
-      });
-      expect(
-        await database.query(
-          'DELETE FROM access_tokens RETURNING name, expires_at - created_at AS lifetime',
-        ),
-      ).toEqual([{ name: NAME, lifetime: expect.objectContaining({ days: 1 }) }]);
-    },
-  );
-
-  it('finds files from the folder of the caller, and passes exit codes on', async () => {
-    const folder = await realpath(tmpdir());
-    const load = runProgram(join(project, 'plant-store'), ['plants', 'load', 'no.csv'], {}, folder);
-    expect(await finished(load)).toMatchObject({
+  it('runs the pinned Node from any folder, through a symbolic link: it takes files from that folder and settings from its own, and passes arguments and the exit code on', async () => {
+    const folder = await temporaryFolder(resources);
+    const link = join(folder, 'link');
+    await symlink(join(project, 'plant-store'), link);
+    // Comes first on the path.
+    await writeFile(join(folder, 'node'), '#!/bin/sh\necho wrong\n', { mode: 0o755 });
+    await writeFile(join(folder, NAME), 'id,name\n1,a\nx,b\n');
+    const env = { PATH: `${folder}:${process.env['PATH']}` };
+    const load = await finished(runProgram(link, ['plants', 'load', NAME], env, folder));
+    expect(load).toEqual({
       exitCode: 1,
-      stderr: expect.stringContaining(join(folder, 'no.csv')),
+      stdout: expect.stringMatching(/^line,error,message\n3,40005,/),
+      stderr: expect.stringContaining(`Loading ${await realpath(folder)}/${NAME} into `),
     });
+    expect(await database.query('SELECT name FROM plants')).toEqual([{ name: 'a' }]);
   });
 
-  it('runs the pinned Node, whatever Node comes first on the path, and prints its version', async () => {
-    const folder = join(project, 'other node');
-    await mkdir(folder);
-    await writeFile(join(folder, 'node'), '#!/bin/sh\necho wrong\n', { mode: 0o755 });
-    const path = `${folder}:${process.env['PATH']}`;
-    const print = runProgram(join(project, 'plant-store'), ['--version'], { PATH: path });
-    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
-      version: string;
-    };
-    expect(await finished(print)).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: '' });
+  it('is run by npm run token --, which passes arguments and the exit code on', async () => {
+    const token = runProgram('npm', ['run', '-s', 'token', '--', NAME], {}, project);
+    expect(await finished(token)).toEqual({
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringContaining(`unknown command '${NAME}'`),
+    });
   });
 
   it('npm start runs the service in its own place, so that a signal to npm lets the service end as it should', async () => {
@@ -189,45 +171,94 @@ describe('./plant-store, as in the container', () => {
     };
     expect(await call('token', 'create', 'x', '--expires', 'soon')).toEqual(usage);
     await mkdir(join(modules, '.bin'));
-    expect(await call('token', 'create', 'x', '--expires', 'soon')).toEqual(usage);
+    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+      version: string;
+    };
+    expect(await call('--version')).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: '' });
     expect(await readlink(join(modules, '.bin/node'))).toBe('../node-for-this-system/bin/node');
   });
 });
 
-/** The last step of a build, which takes time and is not the subject here. */
-const PREPARATION = 'src/database/embedded/prepare-cluster.sh';
-
 /** A copy of the project with the sources of two small programs. */
 async function copyWithSources(...names: string[]): Promise<string> {
   const folder = await copyForTest(...names);
-  await mkdir(join(folder, dirname(PREPARATION)), { recursive: true });
-  await writeFile(join(folder, PREPARATION), '');
-  await writeFile(join(folder, 'src/cli.ts'), "console.log('a result');\n");
-  await writeFile(join(folder, 'src/main.ts'), "console.log('the log');\n");
+  await mkdir(join(folder, 'src'), { recursive: true });
+  await writeFile(join(folder, 'src/cli.ts'), '');
+  await writeFile(join(folder, 'src/main.ts'), '');
   return folder;
 }
 
 describe('the build', () => {
-  const SETTINGS = [
-    'tsconfig.json',
-    'src/tsconfig.build.json',
-    'src/tsconfig.dev.json',
-    'nest-cli.json',
-  ];
   const BUILT = { exitCode: 0, stdout: 'a result\n', stderr: 'Building the Plant Store …\n' };
   const NOT_BUILT = { ...BUILT, stderr: '' };
 
-  const command = (folder: string, env = {}) =>
-    finished(runProgram(join(folder, 'plant-store'), [], env));
+  /** A copy with a build of two small programs that is complete. To build it again compiles nothing: the subject is when. */
+  async function copyBuilt() {
+    const folder = await copyWithSources();
+    const embedded = join(folder, 'dist/database/embedded');
+    await mkdir(embedded, { recursive: true });
+    await writeFile(join(embedded, 'prepare-cluster.sh'), '');
+    await writeFile(join(folder, 'dist/cli.js'), "console.log('a result');\n");
+    await writeFile(join(folder, 'dist/main.js'), "console.log('the log');\n");
+    await writeFile(join(folder, 'dist/.complete'), '');
+    const touch = (date: string, ...files: string[]) =>
+      promisify(execFile)('touch', ['-d', date, ...files.map((file) => join(folder, file))]);
+    await touch('2020-01-01', 'src', 'src/cli.ts', 'src/main.ts', 'package.json');
+    const command = (env = {}) => finished(runProgram(join(folder, 'plant-store'), [], env));
+    return { folder, touch, command };
+  }
 
-  it('is made if it is missing, and only its owner can write it', async () => {
-    const folder = await copyWithSources(...SETTINGS);
-    const open = ['-c', 'umask 000; exec "$0"', join(folder, 'plant-store')];
-    expect(await finished(runProgram('/bin/sh', open))).toEqual(BUILT);
+  it('is made by npm start if it was interrupted, which is reported on standard error, not in the log; only its owner can write it', async () => {
+    const { folder } = await copyBuilt();
+    const manifest = await readFile(join(folder, 'package.json'), 'utf8');
+    const build = 'mv dist old && cp -R old dist';
+    await writeFile(join(folder, 'package.json'), manifest.replace('nest build', build));
+    await rm(join(folder, 'dist/.complete'));
+    await promisify(execFile)('chmod', ['-R', 'a+w', join(folder, 'dist')]);
+    const start = runProgram('sh', ['-c', 'umask 000; exec npm start -s'], {}, folder);
+    expect(await finished(start)).toEqual({ ...BUILT, stdout: 'the log\n' });
     // Another user who could write them could replace what the owner runs.
     for (const path of ['dist', 'dist/cli.js', 'dist/database/embedded', 'dist/.complete']) {
       expect((await stat(join(folder, path))).mode & 0o022).toBe(0);
     }
+  });
+
+  it('is made if it is missing, or older than package.json, the packages or a source; if that fails, nothing runs', async () => {
+    const { folder, touch, command } = await copyBuilt();
+    // In the place of npm, which takes longer.
+    const programs = await temporaryFolder(resources);
+    const env = { PATH: `${programs}:${process.env['PATH']}` };
+    const replaceNpm = (text: string) =>
+      writeFile(join(programs, 'npm'), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    await replaceNpm(
+      '[ -d dist ] || mv old dist; [ "$*" = "run -s build" ] && touch dist/.complete',
+    );
+    expect(await command(env)).toEqual(NOT_BUILT);
+    await rename(join(folder, 'dist'), join(folder, 'old'));
+    expect(await command(env)).toEqual(BUILT);
+    await touch('2100-01-01', 'package.json');
+    expect(await command(env)).toEqual(BUILT);
+    await touch('2020-01-01', 'package.json');
+    await touch('2020-01-02', 'dist/.complete');
+    expect(await command(env)).toEqual(BUILT);
+    await replaceNpm('exit 1');
+    await touch('2100-01-01', 'src/cli.ts');
+    expect(await command(env)).toEqual({ ...BUILT, exitCode: 1, stdout: '' });
+  });
+
+  it('of packages for production runs; if it is too old, the message says what to do', async () => {
+    const { folder, touch, command } = await copyBuilt();
+    await rm(join(folder, 'node_modules'));
+    await mkdir(join(folder, 'node_modules'));
+    await writeFile(join(folder, 'node_modules/.package-lock.json'), '{}');
+    const env = { PATH: `${dirname(process.execPath)}:${process.env['PATH']}` };
+    expect(await command(env)).toEqual(NOT_BUILT);
+    await touch('2010-01-01', 'dist/.complete');
+    expect(await command(env)).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: `The build in ${folder}/dist is missing or older than src or node_modules. Run: npm ci && npm run build\n`,
+    });
   });
 
   it('is left alone by npm run start:dev, which rebuilds after a change, and starts the service when the one before it has ended', async () => {
@@ -240,7 +271,12 @@ describe('the build', () => {
        });
        setInterval(() => undefined, 1000);
        console.log('started ${version}');\n`;
-    const folder = await copyWithSources(...SETTINGS);
+    const folder = await copyWithSources(
+      'tsconfig.json',
+      'src/tsconfig.build.json',
+      'src/tsconfig.dev.json',
+      'nest-cli.json',
+    );
     const main = join(folder, 'src/main.ts');
     await mkdir(join(folder, 'dist'));
     await writeFile(join(folder, 'dist/main.js'), '');
@@ -272,62 +308,5 @@ describe('the build', () => {
       'ended 2',
     ]);
     expect(await list()).toEqual(before);
-  });
-
-  /** A copy that is built. To build it again takes no time, because the subject is when that happens. */
-  async function copyBuilt(build = 'touch dist/.complete') {
-    const folder = await copyWithSources();
-    await mkdir(join(folder, 'dist'));
-    await writeFile(join(folder, 'dist/cli.js'), "console.log('a result');\n");
-    await writeFile(join(folder, 'dist/main.js'), "console.log('the log');\n");
-    const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as {
-      scripts: Record<string, string>;
-    };
-    manifest.scripts['build'] = build;
-    await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
-    const touch = (date: string, ...files: string[]) =>
-      promisify(execFile)('touch', ['-d', date, ...files.map((file) => join(folder, file))]);
-    const inputs = ['src', 'src/cli.ts', 'src/main.ts', 'src/database', dirname(PREPARATION)];
-    await touch('2020-01-01', ...inputs, PREPARATION, 'package.json');
-    await touch('now', 'dist/.complete');
-    return { folder, touch };
-  }
-
-  it('is made again if it was interrupted, or is older than the packages', async () => {
-    const { folder, touch } = await copyBuilt();
-    expect(await command(folder)).toEqual(NOT_BUILT);
-    await rm(join(folder, 'dist/.complete'));
-    expect(await command(folder)).toEqual(BUILT);
-    await touch('2020-01-02', 'dist/.complete');
-    expect(await command(folder)).toEqual(BUILT);
-    expect(await command(folder)).toEqual(NOT_BUILT);
-  });
-
-  it('is made again if it is older than a source; if that fails, nothing runs', async () => {
-    const { folder, touch } = await copyBuilt('false');
-    await touch('2100-01-01', 'src/cli.ts');
-    expect(await command(folder)).toMatchObject({ exitCode: 1, stdout: '' });
-  });
-
-  it('is made again by npm start if it is older than package.json, which is reported on standard error, not in the log', async () => {
-    const { folder, touch } = await copyBuilt();
-    await touch('2100-01-01', 'package.json');
-    const start = runProgram('npm', ['start', '-s'], {}, folder);
-    expect(await finished(start)).toEqual({ ...BUILT, stdout: 'the log\n' });
-  });
-
-  it('of packages for production runs; if it is too old, the message says what to do', async () => {
-    const { folder, touch } = await copyBuilt();
-    await rm(join(folder, 'node_modules'));
-    await mkdir(join(folder, 'node_modules'));
-    await writeFile(join(folder, 'node_modules/.package-lock.json'), '{}');
-    const env = { PATH: `${dirname(process.execPath)}:${process.env['PATH']}` };
-    expect(await command(folder, env)).toEqual(NOT_BUILT);
-    await touch('2010-01-01', 'dist/.complete');
-    expect(await command(folder, env)).toEqual({
-      exitCode: 1,
-      stdout: '',
-      stderr: `The build in ${folder}/dist is missing or older than src or node_modules. Run: npm ci && npm run build\n`,
-    });
   });
 });

@@ -21,8 +21,3 @@ function toBeEnded(resources: Resources, command: Command): Command {
   resources.defer(() => void command.process.kill('SIGKILL'));
   return command;
 }
-
-/** Standard error without the message that names the data folder. */
-export function reasonOf(command: Command): string {
-  return command.stderr.replace(/^Opening the embedded Postgres in .+ …\n/, '');
-}
