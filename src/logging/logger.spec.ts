@@ -3,6 +3,8 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { holdTime } from '../../test/setup/time/held-timers.js';
 import { settled } from '../../test/setup/time/settled.js';
+// Compiled now: with the writeSync that is replaced below, Jest would write an incomplete source map.
+import './logger.js';
 import type * as LoggerModule from './logger.js';
 
 const { isTTY } = process.stdout;
