@@ -83,7 +83,7 @@ async function* readJsonLines(blocks: AsyncIterable<Buffer>): AsyncGenerator<Pla
   let end = 0;
   for await (const block of blocks) {
     const lines = block.toString().split('\n');
-    // What follows the last line break is nothing, except at the end of the file.
+    // A block ends with a line break, unless the file ends without one.
     if (lines.at(-1) === '') lines.pop();
     for (const json of lines) {
       line++;

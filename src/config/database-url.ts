@@ -97,7 +97,7 @@ function problemOfParameter(name: string, value: string): string | undefined {
       return SSL_MODES.includes(value)
         ? undefined
         : `must have one of these values of sslmode: ${SSL_MODES.join(', ')}`;
-    // Of other programs: the password would be sent without TLS.
+    // Other programs ask for TLS with these. Ignored, they would let the password be sent without it.
     case 'usessl':
     case 'requiressl':
     case 'sslaccept':
@@ -105,7 +105,7 @@ function problemOfParameter(name: string, value: string): string | undefined {
     case 'encrypt':
     case 'gssencmode':
       return `has the parameter ${name}, which has no effect: write sslmode=verify-full for TLS`;
-    // Of other programs: the plants would be in another schema than the one that is meant.
+    // Other programs name the schema with these. Ignored, they would let plants be stored in another one.
     case 'schema':
     case 'currentschema':
     case 'searchpath':
@@ -147,7 +147,7 @@ export function problemOfVariable(parameter: string, value: string): string | un
   return problemOfDatabaseUrl(withParameter('postgres:///', parameter, value));
 }
 
-/** What libpq and pg read from variables, for an address that lacks it. */
+/** Variables from which libpq and pg read what an address lacks. */
 interface Variables {
   readonly PGPASSWORD?: string | undefined;
   readonly PGSSLMODE?: string | undefined;

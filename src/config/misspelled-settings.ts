@@ -31,7 +31,7 @@ export function misspelledSettings(
   });
 }
 
-/** Of a short name, one letter may be wrong: HOME is not HOST. */
+/** In a short name, only one letter may differ: HOME is not a misspelled HOST. */
 function isNearly(name: string, setting: string): boolean {
   return (
     distance(name.toUpperCase(), setting) <= Math.min(MAX_DISTANCE, Math.floor(setting.length / 4))
